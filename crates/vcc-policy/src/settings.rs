@@ -6,7 +6,7 @@ use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
 use crate::listing::listing;
 use crate::problem::Severity;
 use crate::treatment::Treatment;
-use crate::units::size;
+use crate::units::{duration, size};
 
 /// Each key at most once, in the order of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,7 +153,8 @@ impl Settings {
 
     /// What is allowed, and may not be what was meant.
     pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
-        [self.escape(surface), self.blurred(surface), self.unmarked(surface)].into_iter().flatten()
+        let warnings = [Self::escape, Self::blurred, Self::unmarked, Self::too_late];
+        warnings.into_iter().filter_map(move |warning| warning(self, surface))
     }
 
     /// What is acknowledged for another needs the buffer that has it, so a guest that may go on without
@@ -207,6 +208,28 @@ impl Settings {
              {underlay}"
         );
         Some(Complaint { key: Key::named(DELAYS)?, severity: Severity::Warning, message })
+    }
+
+    /// Duplicate ACKs that are never due: by then the guest counts as timed out (`prods` in
+    /// engine/emit.h).
+    fn too_late(&self, surface: Surface) -> Option<Complaint> {
+        const EMIT_AFTER: &str = "emit_after";
+        const RTO_MIN: &str = "rto_min";
+        let params = self.treatment().params.0;
+        if params.emit == 0 || params.emit_after_us < params.rto_min_us {
+            return None;
+        }
+        let time = |name, time_us: u32| {
+            surface.setting(name, &format!("\"{}\"", duration::display(time_us.into())))
+        };
+        let emit_after = time(EMIT_AFTER, params.emit_after_us);
+        let rto_min = time(RTO_MIN, params.rto_min_us);
+        let message = format!(
+            "{emit_after} is too late: guests are assumed to have timed out by then, with {rto_min}, and \
+             no duplicate ACK is sent"
+        );
+        let name = if self.get(EMIT_AFTER).is_some() { EMIT_AFTER } else { RTO_MIN };
+        Some(Complaint { key: Key::named(name)?, severity: Severity::Warning, message })
     }
 
     /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves

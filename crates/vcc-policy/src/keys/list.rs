@@ -288,7 +288,7 @@ pub static KEYS: &[Key] = &[
             us(MS_US, MINUTE_US),
             engine!(emit_after_us),
             "With `emit`: the time without an ACK, beyond the round-trip time, after which \
-             duplicate ACKs are due.",
+             duplicate ACKs are due. Less than `rto_min`, or none are sent.",
         )
     },
     Key {

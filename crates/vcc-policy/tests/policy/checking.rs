@@ -524,6 +524,23 @@ fn an_underlay_that_is_led_by_delays_without_measuring_them() {
 }
 
 #[test]
+fn duplicate_acks_that_are_never_due() {
+    let rule = |lines: &str| said(&format!("[default]\nunderlay = \"dctcp\"\n{lines}\n"));
+    let never = |at: &str, after: &str, timeout: &str| {
+        format!(
+            "p.toml:{at}: warning: `emit_after = \"{after}\"` is too late: guests are assumed to have timed \
+             out by then, with `rto_min = \"{timeout}\"`, and no duplicate ACK is sent"
+        )
+    };
+    let set = |after: &str| rule(&format!("emit = true\nemit_after = \"{after}\""));
+    assert_eq!(set("2s"), [never("4:14", "2s", "200ms")]);
+    assert_eq!(set("200ms"), [never("4:14", "200ms", "200ms")]);
+    assert_eq!(set("199ms"), [""; 0]);
+    assert_eq!(rule("emit = true\nrto_min = \"5ms\""), [never("4:11", "10ms", "5ms")]);
+    assert_eq!(rule("rto_min = \"5ms\""), [""; 0]);
+}
+
+#[test]
 fn guests_that_may_go_on_without_vcc() {
     let rule = |lines: &str| said(&format!("[default]\nmigratable = true\n{lines}\n"));
     assert_eq!(rule("underlay = \"swift\""), [""; 0]);
