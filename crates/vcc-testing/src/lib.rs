@@ -17,4 +17,4 @@ pub use open_vswitch::OpenVSwitch;
 pub use process::process_status;
 pub use skip::{can_attach, skip};
 pub use vcc_port::{Netns, testing::end_chain};
-pub use wait::eventually;
+pub use wait::{EndOnDrop, eventually};

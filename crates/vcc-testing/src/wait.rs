@@ -1,5 +1,6 @@
-//! Waiting for what the kernel finishes after the call that asked for it.
+//! Waiting for what the kernel finishes after the call that asked for it, and being waited for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -13,4 +14,14 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
         thread::sleep(Duration::from_millis(10));
     }
     panic!("not after a minute: {what}");
+}
+
+/// Tells what runs beside a test that it is over, also if the test panics: the end of a scope waits for
+/// its threads, so the test would not end otherwise.
+pub struct EndOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use vcc_engine::sys;
 use vcc_frames::mark_ce;
 use vcc_frames::wire::*;
+use vcc_testing::EndOnDrop;
 
 /// The one-way delay.
 const DELAY: Duration = Duration::from_millis(5);
@@ -53,15 +54,6 @@ impl Sent {
 }
 
 type Flow = (Ipv4Addr, Ipv4Addr);
-
-/// Ends what runs beside a test, also if it panics.
-pub struct EndOnDrop<'a>(pub &'a AtomicBool);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 pub struct Path {
     mark_every: u32,

@@ -16,7 +16,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 
 use crate::bed::{GATEWAY, GUEST, PEER, PORT};
-use crate::path::EndOnDrop;
+use vcc_testing::EndOnDrop;
 
 /// A stack. Programs get their role as arguments.
 #[derive(Clone, Debug)]

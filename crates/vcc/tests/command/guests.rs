@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::Value;
 use vcc_port::Netns;
-use vcc_testing::{guest, ip, on_a_host};
+use vcc_testing::{EndOnDrop, guest, ip, on_a_host};
 
 use crate::vcc;
 use crate::wire::{connect_to, ends, neighbour};
@@ -81,12 +81,12 @@ fn live_guests_are_named_or_unknown() {
         ];
         let stop = AtomicBool::new(false);
         let (json, table) = thread::scope(|scope| {
+            let _end = EndOnDrop(&stop);
             for (here, there) in [refused, classic] {
                 scope.spawn(|| pour(here, there, &stop));
             }
             let json = vcc("guests port --seconds 12 --json");
             let table = vcc("guests --seconds 0.1");
-            stop.store(true, Ordering::Relaxed);
             (json.well(), table.well())
         });
         let guests: Vec<Value> = serde_json::from_str(&json).expect("an array");

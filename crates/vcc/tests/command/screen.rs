@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use vcc_policy::Policy;
 use vcc_port::{AttachOptions, Host, Port, SharedPolicy};
-use vcc_testing::{guest, ip, on_a_host};
+use vcc_testing::{EndOnDrop, guest, ip, on_a_host};
 
 use crate::pty::Pty;
 use crate::vcc;
@@ -19,6 +19,7 @@ use crate::wire::{connect, ends, exchange};
 fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
+        let _end = EndOnDrop(&is_over);
         scope.spawn(|| {
             let block = [7; 65_536];
             while !is_over.load(Ordering::Relaxed) {
@@ -35,10 +36,7 @@ fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce(
                 thread::sleep(Duration::from_millis(1));
             }
         });
-        // However it ends, the others are told.
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        is_over.store(true, Ordering::Relaxed);
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        work()
     })
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
 use vcc_testing::documents::Document;
-use vcc_testing::{Netns, eventually, guest, ip, on_a_host, skip, tc};
+use vcc_testing::{EndOnDrop, Netns, eventually, guest, ip, on_a_host, skip, tc};
 
 use super::*;
 use crate::doctor::probe;
@@ -48,11 +48,10 @@ fn watched(guest: &Netns) -> Vec<Finding> {
         }
     };
     thread::scope(|scope| {
+        let _end = EndOnDrop(&done);
         scope.spawn(|| talk("192.0.2.2:0", "192.0.2.1:9"));
         scope.spawn(|| guest.inside(|| talk("192.0.2.1:0", "192.0.2.2:9")).expect("inside"));
-        let findings = findings(PORT, Some(WATCH));
-        done.store(true, Ordering::Relaxed);
-        findings.expect("findings")
+        findings(PORT, Some(WATCH)).expect("findings")
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::query::LinkInfoIter;
-use vcc_testing::{Netns, guest};
+use vcc_testing::{EndOnDrop, Netns, guest};
 
 use super::*;
 
@@ -48,6 +48,7 @@ fn attaching_and_detaching_under_traffic_leaves_and_breaks_nothing() {
         let over = AtomicBool::new(false);
         let (mut objects, mut links) = (Vec::new(), Vec::new());
         thread::scope(|scope| {
+            let end = EndOnDrop(&over);
             let talking = scope.spawn(|| {
                 let mut rounds = 0;
                 while !over.load(Ordering::Relaxed) {
@@ -68,7 +69,7 @@ fn attaching_and_detaching_under_traffic_leaves_and_breaks_nothing() {
                 eventually("no flow depends on vcc", || port.drain().expect("drains") == 0);
                 port.detach().expect("detached");
             }
-            over.store(true, Ordering::Relaxed);
+            drop(end);
             assert!(talking.join().expect("every byte") > cycles);
         });
         eventually("programs and maps gone", || objects.iter().all(Objects::all_gone));

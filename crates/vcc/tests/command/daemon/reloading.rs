@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use vcc_port::{Netns, Port, counters};
-use vcc_testing::{eventually, guest, ip, on_a_host};
+use vcc_testing::{EndOnDrop, eventually, guest, ip, on_a_host};
 use vcc_traffic::TcpInfo;
 
 use super::{POLICY, Place};
@@ -193,6 +193,7 @@ fn policies_change_under_traffic_and_no_segment_is_lost() {
         let enough = AtomicBool::new(false);
         let chunk: Vec<u8> = (0..1 << 16).map(|i| (i * 7 % 251) as u8).collect();
         thread::scope(|scope| {
+            let end = EndOnDrop(&enough);
             let sending = scope.spawn(|| {
                 stay_on_one_cpu();
                 let mut sent = 0;
@@ -226,7 +227,7 @@ fn policies_change_under_traffic_and_no_segment_is_lost() {
                 place.write(&format!("{}{rules}", POLICY.replace("dctcp", underlay)));
                 place.vcc("policy apply").well();
             }
-            enough.store(true, Ordering::Relaxed);
+            drop(end);
             let sent = sending.join().expect("sent");
             assert_eq!(receiving.join().expect("received"), sent);
         });

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use vcc_port::{Host, Port, counters};
-use vcc_testing::{guest, ip, on_a_host};
+use vcc_testing::{EndOnDrop, guest, ip, on_a_host};
 
 use super::restarting::bounded;
 use super::{POLICY, Place};
@@ -50,6 +50,7 @@ fn connections_go_on_under_load() {
         let (before, pinned) = (scales(), pins());
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let end = EndOnDrop(&over);
             let transfer = scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     exchange(&mut one, &mut other);
@@ -63,7 +64,7 @@ fn connections_go_on_under_load() {
                 daemon.is_ready();
                 assert_eq!((scales(), pins()), (before, pinned.clone()), "round {round}");
             }
-            over.store(true, Ordering::Relaxed);
+            drop(end);
             transfer.join().expect("a transfer");
         });
         let port = Port::open("port").expect("open");
@@ -218,6 +219,7 @@ fn there_and_back(other: &str) {
     let over = AtomicBool::new(false);
     let mut ways = Vec::new();
     let exchanges = std::thread::scope(|scope| {
+        let end = EndOnDrop(&over);
         let transfer = scope.spawn(|| {
             let mut exchanges = 0;
             while !over.load(Ordering::Relaxed) {
@@ -247,7 +249,7 @@ fn there_and_back(other: &str) {
             }
             daemon.is_ready();
         }
-        over.store(true, Ordering::Relaxed);
+        drop(end);
         transfer.join().expect("a transfer")
     });
     exchange(&mut one, &mut other_end);
@@ -274,7 +276,8 @@ fn by_file(place: &Place, other: &str) -> super::Daemon {
     let file = place.path("port.export");
     let file = file.to_str().expect("UTF-8");
     vcc(&format!("export port {file}")).well();
-    vcc("detach --now port");
+    vcc("detach --now --all").well();
+    fs::remove_dir_all("/sys/fs/bpf/vcc").expect("nothing is pinned");
     let daemon = place.run_by(place.knowing(Command::new(other)));
     daemon.says("port: attached");
     let imported = Command::new(other).args(["import", "port", file]).output().expect("it runs");

@@ -24,10 +24,10 @@ mod results;
 mod troubleshooting;
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use vcc_testing::{can_attach, isolated};
+use vcc_testing::{EndOnDrop, can_attach, isolated};
 
 use elsewhere::ELSEWHERE;
 use host::{BESIDE, Host};
@@ -94,12 +94,11 @@ fn every_line_works(name: &str) {
         let host = Host::with(&page);
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _end = EndOnDrop(&done);
             scope.spawn(|| host.talk(&done));
             let failed =
                 |line: &String| host.run(line).err().map(|what| format!("`{line}`: {what}"));
-            let failures = lines.filter_map(failed).collect();
-            done.store(true, Ordering::Relaxed);
-            failures
+            lines.filter_map(failed).collect()
         })
     });
     assert!(failures.is_empty(), "{name}:\n{}", failures.join("\n"));

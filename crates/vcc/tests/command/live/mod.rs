@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vcc_qemu::{Image, Vm};
-use vcc_testing::{can_attach, eventually, ip, isolated, skip};
+use vcc_testing::{EndOnDrop, can_attach, eventually, ip, isolated, skip};
 
 use crate::{Said, command};
 
@@ -127,9 +127,9 @@ fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut()) {
     stream.read_exact(&mut bytes).expect("the first part");
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = EndOnDrop(&over);
         scope.spawn(|| read_slowly(&mut stream, &mut bytes, &over));
         midway();
-        over.store(true, Ordering::Relaxed);
     });
     stream.read_to_end(&mut bytes).expect("the rest");
     drop(stream);

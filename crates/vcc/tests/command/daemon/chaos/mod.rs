@@ -9,12 +9,12 @@ mod path;
 mod random;
 mod talk;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
 use vcc_port::Netns;
-use vcc_testing::on_a_host;
+use vcc_testing::{EndOnDrop, on_a_host};
 
 use super::Place;
 use events::{Operator, whole_policy};
@@ -32,15 +32,6 @@ const LIFE_EVENTS: u32 = 30;
 
 fn number(name: &str) -> Option<u32> {
     std::env::var(name).ok().map(|it| it.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
-}
-
-/// Ends what runs beside the test, also if it panics.
-struct EndOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// So many things happen during the life of some connections. Returns how often each transferred.

@@ -7,12 +7,12 @@ mod held;
 mod load;
 
 use std::env;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use vcc_port::Port;
-use vcc_testing::{eventually, guest, ip, on_a_host};
+use vcc_testing::{EndOnDrop, eventually, guest, ip, on_a_host};
 
 use super::Place;
 use held::{Held, memory_kib};
@@ -82,20 +82,11 @@ impl Memory {
 /// A part of the load: it goes on until it is over, and returns how often it did its work.
 type Part<'a> = (&'static str, Box<dyn Fn(&AtomicBool) -> u64 + Send + Sync + 'a>);
 
-/// Tells all parts that it is over, also if the test panics.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// All parts at once for so long. Returns what they have done, and the process's memory meanwhile.
 fn work(pid: u32, time: Duration, parts: &[Part], meanwhile: impl Fn()) -> (String, Memory) {
     let is_over = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let over = Over(is_over);
+        let end = EndOnDrop(is_over);
         let begun = parts.iter().map(|(what, part)| (what, scope.spawn(move || part(is_over))));
         let begun: Vec<_> = begun.collect();
         let memory = Memory::watched(pid, time, || {
@@ -104,7 +95,7 @@ fn work(pid: u32, time: Duration, parts: &[Part], meanwhile: impl Fn()) -> (Stri
                 assert!(!part.is_finished(), "{what}: that has failed");
             }
         });
-        drop(over);
+        drop(end);
         let told = begun.into_iter().map(|(what, part)| {
             let times = part.join().expect("a part of the load");
             assert!(times > 0, "{what}: none");

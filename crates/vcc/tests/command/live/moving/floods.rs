@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use vcc_testing::EndOnDrop;
+
 use super::super::{Image, Vm};
 use super::ground::Ground;
 
@@ -70,18 +72,19 @@ pub fn from_guest(vm: &mut Vm, ground: &mut dyn Ground, image: &Image) -> Back {
     vm.begin("nc 192.0.2.2 5020 </dev/zero 2>/dev/null").expect("a guest");
     let (mut stream, _) = listener.accept().expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let ends = &AtomicBool::new(false);
+    let is_over = &AtomicBool::new(false);
     let back = thread::scope(|scope| {
+        let end = EndOnDrop(is_over);
         let reader = scope.spawn(move || {
             let (mut progress, mut part, mut bytes) = (Progress::new(), vec![0; PART_BYTES], 0);
-            while !ends.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 bytes += stream.read(&mut part).expect("a part") as u64;
                 progress.push((Instant::now(), bytes));
             }
             progress
         });
         let (begins, moved) = moves(vm, ground, image);
-        ends.store(true, Ordering::Relaxed);
+        drop(end);
         judged(&reader.join().expect("a flood"), begins, moved)
     });
     vm.finish().expect("its end");
@@ -100,11 +103,12 @@ pub fn to_guest(vm: &mut Vm, ground: &mut dyn Ground, image: &Image) -> Back {
     // What has been written has been acknowledged, but for this.
     socket2::SockRef::from(&stream).set_send_buffer_size(1 << 18).expect("a buffer");
     stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
-    let ends = &AtomicBool::new(false);
+    let is_over = &AtomicBool::new(false);
     let back = thread::scope(|scope| {
+        let end = EndOnDrop(is_over);
         let writer = scope.spawn(move || {
             let (mut progress, part, mut bytes) = (Progress::new(), vec![0; PART_BYTES], 0);
-            while !ends.load(Ordering::Relaxed) {
+            while !is_over.load(Ordering::Relaxed) {
                 match stream.write(&part) {
                     Ok(written) => bytes += written as u64,
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Interrupted),
@@ -114,7 +118,7 @@ pub fn to_guest(vm: &mut Vm, ground: &mut dyn Ground, image: &Image) -> Back {
             progress
         });
         let (begins, moved) = moves(vm, ground, image);
-        ends.store(true, Ordering::Relaxed);
+        drop(end);
         judged(&writer.join().expect("a flood"), begins, moved)
     });
     vm.finish().expect("its end");

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use vcc_testing::EndOnDrop;
+
 use super::super::{TRANSFER_BYTES, Vm, begin_from_guest, begin_to_guest, noise, run, sha256};
 
 /// For a part of a transfer, whose guest moves meanwhile.
@@ -26,9 +28,10 @@ pub fn from_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Du
     stream.read_exact(&mut bytes).expect("the first part");
     let has_moved = &AtomicBool::new(false);
     let silence = thread::scope(|scope| {
+        let end = EndOnDrop(has_moved);
         let reader = scope.spawn(|| read_all(&stream, has_moved));
         let moved = midway(vm);
-        has_moved.store(true, Ordering::Relaxed);
+        drop(end);
         let (rest, read_at) = reader.join().expect("the rest");
         bytes.extend(rest);
         after(moved, &read_at)
@@ -76,6 +79,7 @@ pub fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Dura
     stream.write_all(first).expect("the first part");
     let has_moved = &AtomicBool::new(false);
     let silence = thread::scope(|scope| {
+        let end = EndOnDrop(has_moved);
         let stream = &stream;
         let writer = scope.spawn(move || {
             let mut stream = stream;
@@ -89,7 +93,7 @@ pub fn to_guest(vm: &mut Vm, midway: &mut dyn FnMut(&mut Vm) -> Instant) -> Dura
             written_at
         });
         let moved = midway(vm);
-        has_moved.store(true, Ordering::Relaxed);
+        drop(end);
         after(moved, &writer.join().expect("the rest"))
     });
     let sum = vm.finish().expect("its end");
