@@ -41,7 +41,7 @@ fn parse_and_run() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
+            output::complain(&output::with_causes(error.as_ref()));
             ExitCode::FAILURE
         }
     }

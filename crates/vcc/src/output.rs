@@ -3,8 +3,10 @@
 //! contain any. Cells of tables on a terminal are made with [`printable_line`].
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
+use std::iter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{OnceLock, mpsc};
@@ -48,6 +50,15 @@ pub fn end(code: ExitCode) -> ExitCode {
     let Some(error) = LOST.get() else { return code };
     complain(&format!("cannot write to stdout: {error}"));
     ExitCode::FAILURE
+}
+
+/// An error and its causes in one line. Most errors of ours name their cause themselves, and it is not
+/// said twice.
+pub fn with_causes(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.map(ToString::to_string).fold(error.to_string(), |told, cause| {
+        if told.contains(&cause) { told } else { format!("{told}: {cause}") }
+    })
 }
 
 pub fn complain(text: &str) {

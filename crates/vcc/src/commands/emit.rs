@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .map(|(emitter, port)| {
                 scope.spawn(move || {
                     serve(emitter, port)
-                        .inspect_err(|error| output::complain(&format!("{error:#}")))
+                        .inspect_err(|error| output::complain(&output::with_causes(error.as_ref())))
                 })
             })
             .collect();

@@ -59,6 +59,9 @@ impl Said {
         assert_eq!((self.code, self.stdout.as_str()), (code, ""), "{}", self.stderr);
         let line = self.stderr.strip_suffix('\n').expect("a line");
         assert!(!line.contains('\n'), "more than a line: {line}");
+        let ends_as_before =
+            |(at, colon): (usize, &str)| line[..at].ends_with(&line[at + colon.len()..]);
+        assert!(!line.match_indices(": ").any(ends_as_before), "says a cause twice: {line}");
         line.strip_prefix("vcc: ").expect("the command's name").to_owned()
     }
 }

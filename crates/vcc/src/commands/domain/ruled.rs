@@ -57,7 +57,8 @@ impl Ruled {
                 Ok(told)
             }
             Err(error) => {
-                let told = format!("the policy in force stays: {error:#}");
+                let told =
+                    format!("the policy in force stays: {}", output::with_causes(error.as_ref()));
                 output::complain(&told);
                 Err(told)
             }

@@ -11,8 +11,8 @@ use vcc_view::Sampler;
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::{seconds, swept};
-use crate::interrupt;
 use crate::terminal::{self, Screen};
+use crate::{interrupt, output};
 use model::Model;
 
 /// Watch ports and connections on the whole terminal
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             next = Instant::now() + arguments.interval;
             is_stale = true;
         } else if let Err(error) = sampler.keep_up() {
-            model.tell(Some(format!("{error:#}")));
+            model.tell(Some(output::with_causes(&error)));
             is_stale = true;
         }
     }
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn sample(sampler: &mut Sampler, model: &mut Model) {
     if model.is_paused() {
         // Rates after the pause need reads during it.
-        model.tell(sampler.note().err().map(|error| format!("{error:#}")));
+        model.tell(sampler.note().err().map(|error| output::with_causes(&error)));
         return;
     }
     match sampler.snapshot() {
@@ -87,6 +87,6 @@ fn sample(sampler: &mut Sampler, model: &mut Model) {
             model.tell(snapshot.gone.last().map(|device| swept(device)));
             model.update(snapshot);
         }
-        Err(error) => model.tell(Some(format!("{error:#}"))),
+        Err(error) => model.tell(Some(output::with_causes(&error))),
     }
 }
