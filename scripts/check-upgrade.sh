@@ -61,7 +61,7 @@ swap datapath/abi.h 'uint32_t by_policy' 'uint32_t inside'
 [ "${1:-}" != --sources ] || exit 0
 
 released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
-sources "$released" "$work/released"
-VCC_VERSIONS=$(build "$work/released"):$(build "$work/other")
+sources "$released" "$work/$released"
+VCC_VERSIONS=$(build "$work/$released"):$(build "$work/other")
 export VCC_VERSIONS
 $CARGO test --package vcc --test command from_other_versions -- --ignored --nocapture

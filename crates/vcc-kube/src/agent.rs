@@ -357,25 +357,28 @@ impl<H: Host> State<H> {
         }
         let needs = self.policies.needs(&self.node);
         self.watches.follow(&needs, &mut self.peers);
-        if needs.namespaces && !self.namespaces.is_complete() {
-            return Some("namespaces");
-        }
-        self.waits_for_peers().then_some("the pods that rules name as peers")
-    }
-
-    /// Whether selectors of peers are to be heard of first: for ever, where a policy in force depends on
-    /// them; else for a moment, because the API server may refuse them.
-    fn waits_for_peers(&mut self) -> bool {
+        self.scene.are_namespaces_unheard = needs.namespaces && !self.namespaces.is_complete();
         let unheard = self.peers.iter().filter(|(_, peers)| !peers.is_complete());
         self.scene.unheard = unheard.map(|(selector, _)| selector.to_string()).collect();
-        if self.scene.unheard.is_empty() {
+        self.selected()
+    }
+
+    /// What selectors mean is to be heard of first: for ever, where a policy in force depends on it; else
+    /// for a moment, because the API server may refuse it.
+    fn selected(&mut self) -> Option<&'static str> {
+        if self.scene.has_heard_all() {
             self.unheard_since = None;
-            return false;
+            return None;
         }
         let since = *self.unheard_since.get_or_insert_with(Instant::now);
-        let in_force = self.policies.needs_in_force(&self.node).peers;
+        let in_force = self.policies.needs_in_force(&self.node);
         self.are_unheard_given_up = since.elapsed() >= TRY_AGAIN;
-        !self.are_unheard_given_up || !in_force.is_disjoint(&self.scene.unheard)
+        let is_early = !self.are_unheard_given_up;
+        if self.scene.are_namespaces_unheard && (is_early || in_force.namespaces) {
+            return Some("namespaces");
+        }
+        let is_needed = is_early || !in_force.peers.is_disjoint(&self.scene.unheard);
+        is_needed.then_some("the pods that rules name as peers")
     }
 
     fn look_at_scene(&mut self) {
@@ -387,6 +390,13 @@ impl<H: Host> State<H> {
     }
 
     fn put(&mut self, mut edition: Edition) {
+        if let (Some(why), None) = (&edition.stays, &self.text) {
+            // The host does not have what the agent remembers, and goes on with what it has.
+            edition.is_refused(&why.clone(), None);
+            self.failed = None;
+            self.edition = Some(edition);
+            return;
+        }
         let in_force = self.text.as_ref();
         let is_there = edition.text.is_none() || edition.text.as_ref() == in_force;
         // What the host refused is its problem until it is told of something else: of what it has, too.
@@ -429,8 +439,8 @@ impl<H: Host> State<H> {
     fn is_in_force(&mut self, edition: Edition) {
         let has_changed = self.policies.is_in_force(&edition)
             || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text);
-        if has_changed || self.unkept_since.is_some() {
-            let text = self.text.as_deref().unwrap_or_default();
+        let text = self.text.as_deref().filter(|_| has_changed || self.unkept_since.is_some());
+        if let Some(text) = text {
             let policies = self.policies.in_force().cloned().collect();
             let remembered = Remembered::new(&self.node, &edition.id, text, policies);
             self.trouble = self.memory.keep(&remembered).err().map(|error| {
@@ -466,8 +476,13 @@ impl<H: Host> State<H> {
         let refused = self.failed.as_ref().map(|(_, _, why)| {
             format!("this node refused what its policies ask for now, and what it had before stays: {why}")
         });
+        let stays = self.edition.as_ref().and_then(|it| it.stays.as_ref()).map(|why| {
+            format!(
+                "the policies are too much for this node now: what it has stays, and new pods get no port: {why}"
+            )
+        });
         let not_read = self.edition.as_ref().map_or(&[][..], |it| &it.not_read);
-        let problems = refused.into_iter().chain(usage.problems).chain(troubles);
+        let problems = refused.into_iter().chain(stays).chain(usage.problems).chain(troubles);
         let without_device = self.search.lasting(now);
         let problems = problems.chain(search::problem(&without_device));
         let problems: Vec<String> = problems.chain(Budget::problem(not_read)).collect();

@@ -20,6 +20,12 @@ pub struct Standing {
 /// The generations that were in force last, by their policies' names.
 pub type LastGood = BTreeMap<String, Arc<Reading>>;
 
+/// Whether it is another one than that in force, or none is.
+pub fn has_changed(last_good: &LastGood, reading: &Reading) -> bool {
+    let last = last_good.get(&reading.object.name);
+    last.is_none_or(|last| last.object != reading.object)
+}
+
 /// What only one policy may have.
 #[derive(Default)]
 struct Claims {

@@ -1,15 +1,15 @@
 //! An edition: what one node has in force of all policies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use serde_json::Value;
-use vcc_policy::{Policy, Severity};
 
 use crate::check::{Reading, asked_tenants, tenants};
-use crate::choose::{LastGood, Standing, Staying, choose};
+use crate::choose::{LastGood, Standing, has_changed};
 use crate::document::Document;
-use crate::render::{Part, render};
+use crate::fit::fit;
 use crate::resource::{Pod, PolicyObject};
 use crate::scene::{Needs, Scene};
 use crate::selector::PodSelector;
@@ -29,6 +29,8 @@ pub struct Edition {
     /// None: the node has changed in such a way that its policies are too much for it now; what it has
     /// in force stays.
     pub text: Option<String>,
+    /// Why there is none.
+    pub stays: Option<String>,
     /// Equal where the same generations of the same policies are in force.
     pub id: String,
     pub policies: Vec<PolicyOnNode>,
@@ -95,84 +97,34 @@ impl Policies {
     pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
         let newest: Vec<Arc<Reading>> =
             self.newest.iter().map(|it| self.unless_unheard(it, scene)).collect();
-        let mut faulty = Staying::new();
-        loop {
-            let mut standings = choose(&newest, &self.last_good, &faulty);
-            let parts = parts(&standings, node);
-            let document = render(&parts, scene);
-            let problems = match Policy::parse(document.text(), "the node's policy") {
-                Ok(_) => return self.edition(Some(document), &standings, node),
-                Err(problems) => problems.problems,
-            };
-            let mut faults: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-            for problem in problems.iter().filter(|it| it.severity == Severity::Error) {
-                let field = document.field_of(problem).filter(|_| !problem.is_of_all);
-                let (part, path) = match field {
-                    Some(field) => (field.policy, field.path.as_str()),
-                    None => (self.dispensable(&parts), "spec"),
-                };
-                let said = format!("{path}: on this node: {}", document.message(problem));
-                faults.entry(part).or_default().push(said);
-            }
-            drop(parts);
-            let more = self.step_back(&mut standings, faults);
-            if more.is_empty() {
-                return self.edition(None, &standings, node);
-            }
-            faulty.extend(more);
-        }
+        let (standings, fitting) = fit(&newest, &self.last_good, node, scene);
+        let (document, stays) = match fitting {
+            Ok(document) => (Some(document), None),
+            Err(why) => (None, Some(why)),
+        };
+        Edition { stays, ..self.edition(document, &standings, node) }
     }
 
-    /// A policy that is not in force is not to be without the peers that it means.
+    /// A policy that is not in force is not to be without the pods that it means.
     fn unless_unheard(&self, reading: &Arc<Reading>, scene: &Scene) -> Arc<Reading> {
         let unheard = |rule: &Rule| {
             rule.peers.as_ref().is_some_and(|peers| scene.unheard.contains(&peers.of_pods()))
         };
-        if scene.unheard.is_empty() || !reading.is_fit() || !self.has_changed(reading) {
+        if scene.has_heard_all() || !reading.is_fit() || !has_changed(&self.last_good, reading) {
             return Arc::clone(reading);
         }
-        match reading.spec.rules.iter().position(unheard) {
+        let error = match reading.spec.rules.iter().position(unheard) {
             Some(index) => {
-                let why = "the API server has not told of these pods";
-                let errors = vec![format!("spec.rules[{index}].peer_pods: {why}")];
-                Arc::new(Reading { errors, ..(**reading).clone() })
+                format!("spec.rules[{index}].peer_pods: the API server has not told of these pods")
             }
-            None => Arc::clone(reading),
-        }
-    }
-
-    /// Whether it is another one than that in force, or none is.
-    fn has_changed(&self, reading: &Reading) -> bool {
-        let last = self.last_good.get(&reading.object.name);
-        last.is_none_or(|last| last.object != reading.object)
-    }
-
-    /// Of what is too much together, the one to do without: the last in the order of those that have
-    /// changed, or of all.
-    fn dispensable(&self, parts: &[Part<'_>]) -> usize {
-        let changed = parts.iter().rposition(|(reading, _)| self.has_changed(reading));
-        changed.unwrap_or(parts.len().saturating_sub(1))
-    }
-
-    /// Says why those are refused that are at fault, and returns them: each goes back to its last good
-    /// generation in that generation's place, and one without to none. Returns nothing if one is at fault
-    /// that has gone back or has not changed: there is nothing to go back to but what is in force now.
-    fn step_back(
-        &self,
-        standings: &mut [Standing],
-        faults: BTreeMap<usize, Vec<String>>,
-    ) -> Staying {
-        let mut chosen: Vec<&mut Standing> =
-            standings.iter_mut().filter(|it| it.chosen.is_some()).collect();
-        let mut can_go_on = true;
-        let mut faulty = Staying::new();
-        for (part, why) in faults {
-            let Some(standing) = chosen.get_mut(part) else { continue };
-            standing.refused.extend(why);
-            can_go_on &= standing.chosen.as_ref().is_none_or(|it| self.has_changed(it));
-            faulty.insert(standing.newest.object.name.clone(), standing.refused.clone());
-        }
-        if can_go_on { faulty } else { Staying::new() }
+            None if scene.are_namespaces_unheard
+                && Needs::of(iter::once(&**reading)).namespaces =>
+            {
+                "spec: the API server has not told of the namespaces that this selects".to_owned()
+            }
+            None => return Arc::clone(reading),
+        };
+        Arc::new(Reading { errors: vec![error], ..(**reading).clone() })
     }
 
     fn edition(&self, document: Option<Document>, standings: &[Standing], node: &str) -> Edition {
@@ -196,6 +148,7 @@ impl Policies {
         }
         Edition {
             text: document.map(Document::into_text),
+            stays: None,
             id: format!("{:08x}", hasher.finalize()),
             policies,
             not_read,
@@ -215,11 +168,6 @@ impl Policies {
     pub fn in_force(&self) -> impl Iterator<Item = &PolicyObject> {
         self.last_good.values().map(|reading| &reading.object)
     }
-}
-
-fn parts<'a>(standings: &'a [Standing], node: &str) -> Vec<Part<'a>> {
-    let chosen = standings.iter().filter_map(|standing| standing.chosen.as_deref());
-    chosen.map(|reading| (reading, reading.spec.rollout.presence(node))).collect()
 }
 
 fn needs_of<'a>(readings: impl Iterator<Item = &'a Arc<Reading>>, node: &str) -> Needs {
@@ -254,14 +202,18 @@ impl Edition {
     pub fn is_refused(&mut self, why: &str, before: Option<&Edition>) {
         let none = LastGood::new();
         let in_force = before.map_or(&none, |before| &before.in_force);
+        let modes: BTreeMap<&str, &str> = before
+            .iter()
+            .flat_map(|before| &before.policies)
+            .map(|it| (it.name.as_str(), it.mode.as_str()))
+            .collect();
         for policy in &mut self.policies {
             let was = in_force.get(&policy.name).map_or(0, |it| it.object.generation);
             if was != policy.in_force {
                 policy.messages.insert(0, format!("this node refused the edition: {why}"));
             }
-            if was == 0 {
-                policy.mode = REFUSED.to_owned();
-            }
+            let mode = modes.get(policy.name.as_str()).filter(|_| was != 0);
+            policy.mode = mode.copied().unwrap_or(REFUSED).to_owned();
             policy.in_force = was;
         }
         self.id = before.map_or_else(String::new, |before| before.id.clone());
@@ -512,6 +464,81 @@ mode = \"shadow\"
         }
     }
 
+    fn of<'a>(edition: &'a Edition, name: &str) -> &'a PolicyOnNode {
+        edition.policies.iter().find(|it| it.name == name).expect(name)
+    }
+
+    /// The other one comes last in the order, and one that has nothing for this node behind it.
+    #[test]
+    fn one_that_is_too_much_keeps_no_other_from_changing() {
+        let mut large = with_peers("dctcp");
+        large["priority"] = 10.into();
+        let base = object("base", 1, json!({ "priority": 100, "ports": [{ "pods": {} }] }));
+        let other = |underlay: &str| {
+            let rules = json!([{ "name": "o", "peer": ["10.9.9.9"], "underlay": underlay }]);
+            json!({ "priority": 900, "rules": rules })
+        };
+        let mut absent = with_peers("dctcp");
+        absent["priority"] = 950.into();
+        absent["rollout"] = json!({ "canary": "0%" });
+        let mut policies = Policies::default();
+        are(&mut policies, &[base.clone(), object("other", 1, other("dctcp"))]);
+        let first = policies.compile(NODE, &crowd());
+        policies.is_in_force(&first);
+        let all = [
+            base,
+            object("large", 1, large),
+            object("other", 2, other("cubic")),
+            object("absent", 1, absent),
+        ];
+        are(&mut policies, &all);
+        let edition = policies.compile(NODE, &crowd());
+        assert!(text(&edition).contains("cubic"), "{}", text(&edition));
+        let (large, other) = (of(&edition, "large"), of(&edition, "other"));
+        assert_eq!((large.in_force, other.in_force, edition.stays.as_ref()), (0, 2, None));
+        assert!(large.messages[0].contains("too many networks"), "{large:?}");
+        assert!(other.messages.is_empty(), "{other:?}");
+        assert_eq!(of(&edition, "absent").mode, ABSENT);
+    }
+
+    /// A copy of a policy for some nodes, where there is room for one of both. The pools of the one that
+    /// has not changed come last.
+    #[test]
+    fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
+        let pool = |number: usize| json!({ "name": format!("p{number}"), "window": "1M" });
+        let rule = |number: usize| json!({ "name": format!("r{number}"), "pool": format!("p{number}"), "guest_ecn": "override" });
+        let of_priority = |priority: i64| {
+            json!({
+                "priority": priority,
+                "ports": [{ "pods": {} }],
+                "pools": (0..129).map(pool).collect::<Vec<Value>>(),
+                "rules": (0..129).map(rule).collect::<Vec<Value>>(),
+            })
+        };
+        let base = object("base", 1, of_priority(100));
+        let mut policies = Policies::default();
+        are(&mut policies, std::slice::from_ref(&base));
+        let first = policies.compile(NODE, &scene());
+        policies.is_in_force(&first);
+        are(&mut policies, &[base.clone(), object("next", 1, of_priority(50))]);
+        let edition = policies.compile(NODE, &scene());
+        assert_eq!((edition.stays.as_deref(), text(&edition)), (None, text(&first)));
+        let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
+        assert_eq!((base_here.in_force, next.in_force), (1, 0));
+        assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
+        assert!(next.messages[0].contains("too many pools"), "{next:?}");
+
+        // Ports of `vcc domain` have no pools: that is wrong with a rule of the other.
+        let sockets = json!({ "priority": 50, "ports": [{ "socket": "/run/v/*" }] });
+        are(&mut policies, &[base, object("next", 2, sockets)]);
+        let edition = policies.compile(NODE, &scene());
+        let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
+        assert_eq!((base_here.in_force, next.in_force), (1, 0));
+        assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
+        let why = "spec: on this node, beside the VccPolicy `base` (spec.rules[0]";
+        assert!(next.messages[0].starts_with(why), "{next:?}");
+    }
+
     #[test]
     fn a_rollout_s_shadow_takes_nothing_from_what_is_in_force() {
         let spec = |priority: i64, tenant: &str, rollout: Value| {
@@ -578,6 +605,7 @@ mode = \"shadow\"
         policies.is_in_force(&first);
         let edition = policies.compile(NODE, &crowd());
         assert_eq!(edition.text, None, "what is in force stays");
+        assert!(edition.stays.as_ref().expect("a reason").contains("too many networks"));
         assert_eq!(edition.policies[0].in_force, 1);
         assert!(edition.policies[0].messages[0].contains("too many networks"));
         assert_eq!(edition.id, first.id);
@@ -605,6 +633,25 @@ mode = \"shadow\"
         // An agent that begins anew says what it goes on with.
         let remembered = policies.remembered(NODE, "text");
         assert_eq!((of(&remembered), remembered.id), (vec![1, 1], edition.id));
+    }
+
+    #[test]
+    fn what_is_in_force_has_its_mode_when_the_host_refuses_what_comes_next() {
+        let spec = |rollout: Value| json!({ "ports": [{ "pods": {} }], "rollout": rollout });
+        let mut policies = Policies::default();
+        are(&mut policies, &[object("base", 1, spec(json!({})))]);
+        let mut before = policies.compile(NODE, &scene());
+        policies.is_in_force(&before);
+        let shadow = spec(json!({ "canary": "0%", "shadow": true }));
+        are(&mut policies, &[object("base", 2, shadow)]);
+        for _ in 0..2 {
+            let mut edition = policies.compile(NODE, &scene());
+            assert_eq!(edition.policies[0].mode, IN_SHADOW);
+            edition.is_refused("no room", Some(&before));
+            let policy = &edition.policies[0];
+            assert_eq!((policy.in_force, policy.mode.as_str()), (1, AS_WRITTEN));
+            before = edition;
+        }
     }
 
     #[test]

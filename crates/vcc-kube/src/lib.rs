@@ -16,6 +16,7 @@ mod choose;
 pub mod devices;
 mod document;
 mod edition;
+mod fit;
 mod heard;
 mod host;
 mod lease;

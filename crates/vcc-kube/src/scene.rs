@@ -18,9 +18,15 @@ pub struct Scene {
     pub peers: BTreeMap<String, Pod>,
     /// The selectors of peers that nobody has told of yet.
     pub unheard: BTreeSet<String>,
+    /// Nobody has told of namespaces yet, and some selector asks for their labels.
+    pub are_namespaces_unheard: bool,
 }
 
 impl Scene {
+    pub fn has_heard_all(&self) -> bool {
+        self.unheard.is_empty() && !self.are_namespaces_unheard
+    }
+
     /// Whether a selector means a pod.
     pub fn selects(&self, selector: &PodSelector, pod: &Pod) -> bool {
         selector.matches(pod, self.namespaces.get(&pod.namespace))

@@ -62,20 +62,26 @@ struct Told {
 
 impl Told {
     fn begin() -> Self {
+        Self::with(tempfile::tempdir().expect("a directory"), Paper::default())
+    }
+
+    /// What is remembered in the directory is put in force first.
+    fn with(directory: tempfile::TempDir, mut paper: Paper) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let entered = runtime.enter();
         let server = "http://127.0.0.1:1".parse().expect("an address");
         let client = Client::try_from(kube::Config::new(server)).expect("a client");
-        let directory = tempfile::tempdir().expect("a directory");
         let (wake, _) = mpsc::unbounded_channel();
-        let (troubles, paper) = (Troubles::default(), Paper::default());
+        let troubles = Troubles::default();
+        let memory = Memory::in_directory(directory.path());
+        let beginning = Beginning::recall(&memory, NODE, &mut paper);
         let (sender, status) = latest::channel(NodeStatus::default());
         let state = State::new(
             NODE.to_owned(),
             paper.clone(),
-            Memory::in_directory(directory.path()),
-            Beginning::default(),
+            memory,
+            beginning,
             Watches::new(client, wake, troubles.clone(), NODE),
             sender,
             troubles,
@@ -286,6 +292,104 @@ fn a_pod_without_a_device_is_named_until_it_has_one() {
     told.state.report(after(60));
     let status = told.status();
     assert_eq!((status.pods_without_device, status.problem.as_str()), (0, ""));
+}
+
+/// A policy whose rule has peers, and a pod that is its port.
+fn hear_of_peers(told: &mut Told) {
+    let peers = json!({ "matchLabels": { "app": "db" } });
+    let rules = json!([{ "name": "r", "peer_pods": peers, "underlay": "dctcp" }]);
+    let spec = json!({ "ports": [{ "pods": {} }], "rules": rules });
+    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    told.hear_all(&[policy("base", 1, spec)], &[pod("web")]);
+}
+
+/// All of so many peers, each of which is a network.
+fn peers(count: u32) -> Vec<Change> {
+    let peer = |number: u32| {
+        let address = std::net::Ipv4Addr::from(0x0a00_0000 + number * 2);
+        let labels = Labels::from([("app".to_owned(), "db".to_owned())]);
+        let pod = Pod { addresses: vec![address.into()], labels, ..pod(&format!("p{number}")) };
+        News::Listed(pod.uid.clone(), pod)
+    };
+    let news = [News::Begin].into_iter().chain((0..count).map(peer)).chain([News::End]);
+    news.map(|news| Change::Peers("app=db".into(), news)).collect()
+}
+
+const TOO_MANY: u32 = 20_000;
+
+#[test]
+fn a_node_for_which_its_policies_become_too_much_says_so() {
+    let mut told = Told::begin();
+    hear_of_peers(&mut told);
+    told.hear(peers(2));
+    let before = told.status();
+    assert_eq!((before.policies[0].in_force, before.problem.as_str()), (1, ""));
+    told.hear(peers(TOO_MANY));
+    let status = told.status();
+    assert_eq!((told.applied(), status.policies[0].in_force), (1, 1));
+    assert_eq!(status.edition, before.edition);
+    let problem = "the policies are too much for this node now: what it has stays, and new pods get no port: ";
+    let why = "the VccPolicy `base`, spec: on this node: too many networks";
+    assert!(status.problem.starts_with(&format!("{problem}{why}")), "{}", status.problem);
+    told.hear(peers(3));
+    assert_eq!((told.applied(), told.status().problem), (2, String::new()));
+}
+
+/// A checker of another version may refuse the text, whose policies are too much meanwhile.
+#[test]
+fn what_is_remembered_is_not_forgotten_while_nothing_takes_its_place() {
+    let mut told = Told::begin();
+    hear_of_peers(&mut told);
+    told.hear(peers(2));
+    let remembered = |told: &Told| {
+        let memory = Memory::in_directory(told._directory.path());
+        memory.recall(NODE).expect("it can be read").expect("there")
+    };
+    let before = remembered(&told);
+    let Told { _directory: directory, .. } = told;
+    let paper = Paper::default();
+    paper.sheet().refuses = Some("an unknown key".to_owned());
+    let mut told = Told::with(directory, paper);
+    told.paper.sheet().refuses = None;
+    hear_of_peers(&mut told);
+    told.hear(peers(TOO_MANY));
+    assert_eq!((told.applied(), remembered(&told)), (1, before));
+    let status = told.status();
+    let policy = &status.policies[0];
+    assert_eq!(
+        (policy.in_force, policy.mode.as_str(), status.edition.as_str()),
+        (0, "refused", "")
+    );
+    let has = |part: &str| status.problems.iter().any(|it| it.contains(part));
+    assert!(has("too much for this node"), "{:?}", status.problems);
+    assert!(has("the last policy is not usable: an unknown key"), "{:?}", status.problems);
+    told.hear(peers(2));
+    let status = told.status();
+    assert_eq!((told.applied(), status.policies[0].in_force, status.problem.as_str()), (2, 1, ""));
+}
+
+#[test]
+fn a_policy_that_selects_namespaces_nobody_tells_of_keeps_no_other_from_new_pods() {
+    let mut told = Told::begin();
+    told.hear_all(&[of_all_pods()], &[]);
+    let labels = json!({ "matchLabels": { "a": "b" } });
+    let spec = json!({ "priority": 1, "ports": [{ "namespaces": labels, "pods": {} }] });
+    told.hear(vec![Change::Policies(News::Is("next".to_owned(), policy("next", 1, spec)))]);
+    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    told.hear(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
+    assert_eq!(told.applied(), 1, "they may come in a moment");
+    assert!(told.state.is_waiting(after(1)));
+    told.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
+    told.hear(vec![Change::Devices]);
+    assert!(told.paper.sheet().applied[1].contains("veth1"));
+    let status = told.status();
+    let next = status.policies.iter().find(|it| it.name == "next").expect("there");
+    let why = "spec: the API server has not told of the namespaces that this selects";
+    assert_eq!((next.in_force, next.messages.as_slice()), (0, &[why.to_owned()][..]));
+    let namespaces = [News::Begin, News::End].map(Change::Namespaces);
+    told.hear(namespaces.into());
+    let status = told.status();
+    assert!(status.policies.iter().all(|it| it.in_force == 1), "{status:?}");
 }
 
 #[test]

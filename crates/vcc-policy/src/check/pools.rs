@@ -27,7 +27,10 @@ pub(super) fn check<'a>(file: &'a PolicyFile, findings: &mut Findings<'_>) -> Po
     for (place, pool) in tables.enumerate() {
         let PoolTable { name, window } = &pool.value;
         if place == MAX_POOLS {
-            findings.error(&pool.span, format!("too many pools; at most {MAX_POOLS} are possible"));
+            findings.error_of_all(
+                &pool.span,
+                format!("too many pools; at most {MAX_POOLS} are possible"),
+            );
         }
         if pool.is_sound && name.is_none() {
             findings.error(&pool.span, "`name` is missing: rules refer to a pool by it");
