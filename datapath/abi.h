@@ -42,6 +42,11 @@ enum vcc_inside {
 	INSIDE_KNOWN = 1 << 8,
 };
 
+/* The UDP ports that tunnels are found by. */
+#define VXLAN_PORT	 4789
+#define VXLAN_LINUX_PORT 8472 /* Linux's own default, which is older than IANA's number */
+#define GENEVE_PORT	 6081
+
 /* What the programs have to know of the underlays that they are linked with (underlays.h). */
 struct vcc_slots {
 	uint32_t traits[UNDERLAY_SLOTS]; /* enum vcc_cc_trait */

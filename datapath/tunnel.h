@@ -12,10 +12,6 @@
 #include "accept.h"
 #include "parse.h"
 
-#define VXLAN_PORT	 4789
-#define VXLAN_LINUX_PORT 8472 /* Linux's own default, which is older than IANA's number */
-#define GENEVE_PORT	 6081
-
 #define VXLAN_HAS_VNI  0x08   /* RFC 7348, 5 */
 #define GENEVE_VERSION 0xc0   /* RFC 8926, 3.4 */
 #define GENEVE_OPTIONS 0x3f   /* in words of four bytes */

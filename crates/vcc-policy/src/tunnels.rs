@@ -13,13 +13,18 @@ pub struct Tunnels(u32);
 pub struct TunnelKind {
     pub name: &'static str,
     bit: u32,
+    /// The datapath finds it by these. Empty: it is not in UDP.
+    pub udp_ports: &'static [u16],
 }
+
+const VXLAN_PORTS: &[u16] = &[sys::VXLAN_PORT as u16, sys::VXLAN_LINUX_PORT as u16];
+const GENEVE_PORTS: &[u16] = &[sys::GENEVE_PORT as u16];
 
 impl TunnelKind {
     pub const ALL: [Self; 3] = [
-        Self { name: "vxlan", bit: sys::INSIDE_VXLAN },
-        Self { name: "geneve", bit: sys::INSIDE_GENEVE },
-        Self { name: "gre", bit: sys::INSIDE_GRE },
+        Self { name: "vxlan", bit: sys::INSIDE_VXLAN, udp_ports: VXLAN_PORTS },
+        Self { name: "geneve", bit: sys::INSIDE_GENEVE, udp_ports: GENEVE_PORTS },
+        Self { name: "gre", bit: sys::INSIDE_GRE, udp_ports: &[] },
     ];
 
     pub fn named(name: &str) -> Option<Self> {

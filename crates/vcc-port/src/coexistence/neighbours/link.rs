@@ -3,6 +3,8 @@
 use std::io;
 use std::net::IpAddr;
 
+use vcc_engine::sys;
+
 use crate::netlink::{self, Attributes, bytes};
 
 /// struct ifinfomsg.
@@ -20,6 +22,8 @@ pub(crate) struct Link {
     pub lower: Option<u32>,
     /// The remote end of a tunnel whose packets leave by this namespace.
     pub remote: Option<IpAddr>,
+    /// The UDP port that a tunnel's packets go to, if they are UDP.
+    pub udp_port: Option<u16>,
     /// The hardware or virtual hardware, such as `0000:03:00.0` or `virtio0`.
     pub hardware: Option<String>,
     pub vlan_filtering: bool,
@@ -81,6 +85,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
             .or(tunnel.link)
             .filter(|lower| is_here && *lower != 0 && *lower != index),
         remote: tunnel.remote.filter(|_| is_here),
+        udp_port: tunnel.udp_port,
         hardware: attributes.text(libc::IFLA_PARENT_DEV_NAME),
         vlan_filtering: is("bridge")
             && data.get(IFLA_BR_VLAN_FILTERING).is_some_and(|on| on.first() == Some(&1)),
@@ -119,10 +124,11 @@ fn packets(stats: &[u8]) -> Packets {
     Packets { received: at(0), sent: at(8) }
 }
 
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Tunnel {
     link: Option<u32>,
     remote: Option<IpAddr>,
+    udp_port: Option<u16>,
 }
 
 impl Tunnel {
@@ -135,8 +141,18 @@ impl Tunnel {
             "ipip" | "sit" | "ip6tnl" => (1, &[3]),
             _ => return Self::default(),
         };
+        // With the kernel's own defaults.
+        let udp_port = match kind {
+            "vxlan" => Some((15, sys::VXLAN_LINUX_PORT as u16)),
+            "geneve" => Some((5, sys::GENEVE_PORT as u16)),
+            _ => None,
+        };
+        let udp_port = udp_port.map(|(attribute, default)| {
+            let told = data.get(attribute).and_then(|value| bytes(value, 0));
+            told.map_or(default, u16::from_be_bytes)
+        });
         let remote = remotes.iter().find_map(|kind| address(data.get(*kind)?));
-        Self { link: data.u32(link), remote }
+        Self { link: data.u32(link), remote, udp_port }
     }
 }
 
@@ -147,4 +163,38 @@ fn address(value: &[u8]) -> Option<IpAddr> {
         _ => bytes::<16>(value, 0)?.into(),
     };
     (!address.is_unspecified()).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attribute of netlink, padded to four bytes.
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let length = value.len() as u16 + 4;
+        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn tunnel(kind: &str, attributes: &[Vec<u8>]) -> Tunnel {
+        Tunnel::of(kind, Attributes::behind(0, &attributes.concat()))
+    }
+
+    #[test]
+    fn udp_ports_of_tunnels() {
+        let remote = IpAddr::from([192, 0, 2, 9]);
+        let to = attribute(2, &[192, 0, 2, 9]);
+        let geneve = tunnel("geneve", &[to.clone(), attribute(5, &[0x17, 0xc2])]);
+        let told = Tunnel { link: None, remote: Some(remote), udp_port: Some(6082) };
+        assert_eq!(geneve, told);
+        let vxlan =
+            tunnel("vxlan", &[attribute(3, &7u32.to_ne_bytes()), to, attribute(15, &[0x21, 0x19])]);
+        let told = Tunnel { link: Some(7), remote: Some(remote), udp_port: Some(8473) };
+        assert_eq!(vxlan, told);
+        assert_eq!(tunnel("vxlan", &[]).udp_port, Some(8472));
+        assert_eq!(tunnel("geneve", &[attribute(5, &[0x17])]).udp_port, Some(6081));
+        assert_eq!(tunnel("gretap", &[attribute(5, &[0x17, 0xc2])]).udp_port, None);
+    }
 }

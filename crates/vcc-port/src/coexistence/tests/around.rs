@@ -101,6 +101,33 @@ fn a_port_that_looks_into_tunnels_sees_what_they_carry() {
 }
 
 #[test]
+fn a_tunnel_at_a_udp_port_that_the_datapath_does_not_know_is_never_looked_into() {
+    on_a_host(|| {
+        let _guest = guest();
+        ip("link add vx0 type vxlan id 5 dev port dstport 8472 remote 192.0.2.9");
+        ip("link add vx1 type vxlan id 6 dev port dstport 8473 remote 192.0.2.9");
+        let other = (Severity::Problem, "packets of vx1 (vxlan to UDP port 8473) leave by port");
+        let known = "packets of vx0 (vxlan) leave by port";
+        let found = of_kind(&look(PORT), "encapsulation").len();
+        assert_eq!(found, 2, "one more, which the port might look into");
+        let inside = TunnelKind::named("vxlan").into_iter().collect();
+        let options = AttachOptions { inside, ..AttachOptions::default() };
+        let mut ports = Port::attach_pinned(&[PORT], &options).expect("attached");
+        let port = ports.pop().expect("a port");
+        let findings = look(PORT);
+        assert_eq!(of_kind(&findings, "encapsulation"), [(Severity::Note, known), other]);
+        let of_other = findings.iter().find(|finding| finding.found == other.1).expect("one");
+        assert!(
+            of_other.meaning.contains("vxlan by 4789 or 8472, geneve by 6081"),
+            "{of_other:#?}"
+        );
+        let remedy = of_other.remedy.as_deref().expect("a remedy");
+        assert!(remedy.starts_with("let both ends of the tunnel use a port that vcc knows"));
+        port.detach().expect("detached");
+    });
+}
+
+#[test]
 fn a_tunnel_that_is_bound_to_no_device_leaves_by_the_route() {
     on_a_host(|| {
         let _guest = guest();
