@@ -124,18 +124,28 @@ fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
     host.inside(work).expect("inside")
 }
 
-/// An `ssh` whose options are all `-o OPTION`. The host `other` is a network namespace; as of a shell
-/// there, the words of the command are joined. The host `dead` never answers, and all others refuse.
-/// Each call is a line in the file `calls`. `logger` writes to the file `log`.
+/// An `ssh` whose options are all `-o OPTION`. The host `other` is a network namespace with a boot ID of
+/// its own; as of a shell there, the words of the command are joined. `slow` is the same host, after a
+/// second; `self` is another name of the caller's. The host `forced` runs another command than it is
+/// asked to, the host `dead` never answers, and all others refuse. Each call is a line in the file
+/// `calls`. `logger` writes to the file `log`.
 fn tools(host: &Netns, directory: &Path) {
     let at = directory.display();
+    fs::write(directory.join("boot_id"), "5d1e4c1c-0f4b-4a8e-9d6e-2f5f0c9b7a31\n")
+        .expect("written");
     let ssh = format!(
         "while [ \"$1\" = -o ]; do shift 2; done\necho \"$1\" >>{at}/calls\n\
-         case $1 in\n\
+         host=$1; shift\n\
+         case $host in\n\
          dead) exec sleep 600 ;;\n\
-         other) shift; exec nsenter --net={} sh -c \"$*\" ;;\n\
-         *) echo \"cannot reach $1\" >&2; exit 255 ;;\n\
-         esac",
+         self) exec sh -c \"$*\" ;;\n\
+         forced) echo '{{\"vcc_export\":1}}'; exit ;;\n\
+         slow) sleep 1 ;;\n\
+         other) ;;\n\
+         *) echo \"cannot reach $host\" >&2; exit 255 ;;\n\
+         esac\n\
+         exec nsenter --net={} unshare --mount sh -c \
+         'mount --bind {at}/boot_id /proc/sys/kernel/random/boot_id && eval \"$1\"' sh \"$*\"",
         host.path()
     );
     for (name, text) in [("ssh", ssh), ("logger", format!("echo \"$*\" >>{at}/log"))] {
@@ -162,6 +172,16 @@ fn runs(arguments: &[&str], directory: &Path) -> bool {
 
 #[test]
 fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
+    are_followed_from("dead nowhere other");
+}
+
+/// The tap has just been attached here, so this host exports it, too, and has nothing to tell.
+#[test]
+fn the_host_that_a_domain_comes_to_is_no_source_by_whatever_name() {
+    are_followed_from("dead self slow");
+}
+
+fn are_followed_from(hosts: &str) {
     on_a_host(|| {
         let other = Netns::create().expect("a namespace");
         let (_guest, _opened, _accepted) = elsewhere(&other);
@@ -171,7 +191,7 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
         let run = directory.path().join("run");
         let variables = [
             ("PATH", path),
-            ("VCC_HOSTS", "dead nowhere other"),
+            ("VCC_HOSTS", hosts),
             ("VCC_RUN", run.to_str().expect("a path")),
             ("VCC_OPTIONS", "--underlay dctcp"),
         ];
@@ -210,16 +230,16 @@ fn a_domain_that_no_host_has_is_told_of() {
         let run = directory.path().join("run");
         let variables = [
             ("PATH", directory.path().to_str().expect("a path")),
-            ("VCC_HOSTS", "dead nowhere other"),
+            ("VCC_HOSTS", "dead nowhere other forced self"),
             ("VCC_RUN", run.to_str().expect("a path")),
-            ("VCC_ANSWER_S", "1"),
+            ("VCC_ANSWER_S", "2"),
         ];
         ip("link add tap-acme-1 type veth peer name guest");
         for operation in ["migrate begin -", "started begin -"] {
             assert_eq!(hook_with(operation, &variables).well(), "");
         }
         let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
-        eventually("each host's answer is told", || log().contains("other: "));
+        eventually("each host's answer is told", || log().contains("self: "));
         eventually("nothing is left of the search", || {
             fs::read_dir(&run).expect("its directory").next().is_none()
         });
@@ -227,8 +247,10 @@ fn a_domain_that_no_host_has_is_told_of() {
         for says in [
             "no host of VCC_HOSTS exports tap-acme-1, so its connections are not translated here",
             "'ssh HOST vcc export tap-acme-1'",
-            "dead: no whole answer within 1 s",
+            "dead: no whole answer within 2 s",
             "nowhere: cannot reach nowhere",
+            "forced: its answer does not begin with its boot ID",
+            "self: this is the host that the domain came to",
             "other: vcc: no network device `tap-acme-1`",
         ] {
             assert!(log.contains(says), "{says} in {log}");
