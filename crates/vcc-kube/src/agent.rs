@@ -390,7 +390,7 @@ impl<H: Host> State<H> {
     }
 
     fn put(&mut self, mut edition: Edition) {
-        if let (Some(why), None) = (&edition.stays, &self.text) {
+        if let (Err(why), None) = (&edition.text, &self.text) {
             // The host does not have what the agent remembers, and goes on with what it has.
             edition.is_refused(&why.clone(), None);
             self.failed = None;
@@ -398,10 +398,10 @@ impl<H: Host> State<H> {
             return;
         }
         let in_force = self.text.as_ref();
-        let is_there = edition.text.is_none() || edition.text.as_ref() == in_force;
+        let wanted = edition.text.as_ref().ok();
+        let is_there = wanted.is_none() || wanted == in_force;
         // What the host refused is its problem until it is told of something else: of what it has, too.
-        let text =
-            edition.text.as_ref().or(in_force).filter(|_| !is_there || self.failed.is_some());
+        let text = wanted.or(in_force).filter(|_| !is_there || self.failed.is_some());
         let Some(text) = text.cloned() else {
             self.failed = None;
             self.is_in_force(edition);
@@ -476,7 +476,7 @@ impl<H: Host> State<H> {
         let refused = self.failed.as_ref().map(|(_, _, why)| {
             format!("this node refused what its policies ask for now, and what it had before stays: {why}")
         });
-        let stays = self.edition.as_ref().and_then(|it| it.stays.as_ref()).map(|why| {
+        let stays = self.edition.as_ref().and_then(|it| it.text.as_ref().err()).map(|why| {
             format!(
                 "the policies are too much for this node now: what it has stays, and new pods get no port: {why}"
             )

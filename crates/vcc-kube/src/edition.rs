@@ -26,11 +26,9 @@ pub struct Policies {
 /// A policy file for the node, and what became of each policy.
 #[derive(Clone, Debug)]
 pub struct Edition {
-    /// None: the node has changed in such a way that its policies are too much for it now; what it has
-    /// in force stays.
-    pub text: Option<String>,
-    /// Why there is none.
-    pub stays: Option<String>,
+    /// Else why there is none: the node has changed in such a way that its policies are too much for it
+    /// now, and what it has in force stays.
+    pub text: Result<String, String>,
     /// Equal where the same generations of the same policies are in force.
     pub id: String,
     pub policies: Vec<PolicyOnNode>,
@@ -89,7 +87,7 @@ impl Policies {
             Standing { newest, chosen, refused: Vec::new() }
         };
         let standings: Vec<Standing> = self.last_good.values().map(standing).collect();
-        Edition { text: Some(text.to_owned()), ..self.edition(None, &standings, node) }
+        self.edition(Ok(text.to_owned()), &standings, node)
     }
 
     /// The edition of a node. If the policies are more than a node can have, those that have changed
@@ -97,12 +95,8 @@ impl Policies {
     pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
         let newest: Vec<Arc<Reading>> =
             self.newest.iter().map(|it| self.unless_unheard(it, scene)).collect();
-        let (standings, fitting) = fit(&newest, &self.last_good, node, scene);
-        let (document, stays) = match fitting {
-            Ok(document) => (Some(document), None),
-            Err(why) => (None, Some(why)),
-        };
-        Edition { stays, ..self.edition(document, &standings, node) }
+        let (standings, document) = fit(&newest, &self.last_good, node, scene);
+        self.edition(document.map(Document::into_text), &standings, node)
     }
 
     /// A policy that is not in force is not to be without the pods that it means.
@@ -127,11 +121,11 @@ impl Policies {
         Arc::new(Reading { errors: vec![error], ..(**reading).clone() })
     }
 
-    fn edition(&self, document: Option<Document>, standings: &[Standing], node: &str) -> Edition {
+    fn edition(&self, text: Result<String, String>, standings: &[Standing], node: &str) -> Edition {
         let chosen = || standings.iter().filter_map(|standing| standing.chosen.as_ref());
-        let in_force: LastGood = match &document {
-            Some(_) => chosen().map(|it| (it.object.name.clone(), Arc::clone(it))).collect(),
-            None => self.last_good.clone(),
+        let in_force: LastGood = match &text {
+            Ok(_) => chosen().map(|it| (it.object.name.clone(), Arc::clone(it))).collect(),
+            Err(_) => self.last_good.clone(),
         };
         let mut hasher = crc32fast::Hasher::new();
         for reading in in_force.values() {
@@ -146,14 +140,7 @@ impl Policies {
                 in_force => policies.push(on_node(standing, in_force, node)),
             }
         }
-        Edition {
-            text: document.map(Document::into_text),
-            stays: None,
-            id: format!("{:08x}", hasher.finalize()),
-            policies,
-            not_read,
-            in_force,
-        }
+        Edition { text, id: format!("{:08x}", hasher.finalize()), policies, not_read, in_force }
     }
 
     /// The edition is in force. Returns whether other policies are than before.
@@ -270,7 +257,7 @@ mod tests {
     }
 
     fn text(edition: &Edition) -> &str {
-        edition.text.as_deref().expect("a text")
+        edition.text.as_ref().expect("a text")
     }
 
     fn web() -> Value {
@@ -428,7 +415,7 @@ mode = \"shadow\"
             let edition = policies.compile(NODE, &crowd());
             assert_eq!(text(&edition), text(&first));
             assert_eq!(edition.id, first.id);
-            let policy = edition.policies.iter().find(|it| it.name == "base").expect("there");
+            let policy = of(&edition, "base");
             assert_eq!((policy.generation, policy.in_force), (2, 1));
             assert_eq!(policy.messages.len(), 1);
             assert!(policy.messages[0].contains("too many networks"), "{:?}", policy.messages);
@@ -456,11 +443,10 @@ mode = \"shadow\"
             are(&mut policies, &[base(), object("large", 1, large(priority))]);
             let edition = policies.compile(NODE, &crowd());
             assert!(text(&edition).contains("base/r"), "{priority}");
-            let of =
-                |name: &str| edition.policies.iter().find(|it| it.name == name).expect("there");
-            assert_eq!((of("base").in_force, of("large").in_force), (1, 0), "{priority}");
-            assert!(of("large").messages[0].contains("too many networks"), "{priority}");
-            assert!(of("base").messages.is_empty(), "{priority}");
+            let (base, large) = (of(&edition, "base"), of(&edition, "large"));
+            assert_eq!((base.in_force, large.in_force), (1, 0), "{priority}");
+            assert!(large.messages[0].contains("too many networks"), "{priority}");
+            assert!(base.messages.is_empty(), "{priority}");
         }
     }
 
@@ -495,7 +481,7 @@ mode = \"shadow\"
         let edition = policies.compile(NODE, &crowd());
         assert!(text(&edition).contains("cubic"), "{}", text(&edition));
         let (large, other) = (of(&edition, "large"), of(&edition, "other"));
-        assert_eq!((large.in_force, other.in_force, edition.stays.as_ref()), (0, 2, None));
+        assert_eq!((large.in_force, other.in_force), (0, 2));
         assert!(large.messages[0].contains("too many networks"), "{large:?}");
         assert!(other.messages.is_empty(), "{other:?}");
         assert_eq!(of(&edition, "absent").mode, ABSENT);
@@ -522,7 +508,7 @@ mode = \"shadow\"
         policies.is_in_force(&first);
         are(&mut policies, &[base.clone(), object("next", 1, of_priority(50))]);
         let edition = policies.compile(NODE, &scene());
-        assert_eq!((edition.stays.as_deref(), text(&edition)), (None, text(&first)));
+        assert_eq!(text(&edition), text(&first));
         let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
         assert_eq!((base_here.in_force, next.in_force), (1, 0));
         assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
@@ -604,8 +590,8 @@ mode = \"shadow\"
         let first = policies.compile(NODE, &scene());
         policies.is_in_force(&first);
         let edition = policies.compile(NODE, &crowd());
-        assert_eq!(edition.text, None, "what is in force stays");
-        assert!(edition.stays.as_ref().expect("a reason").contains("too many networks"));
+        let why = edition.text.as_ref().expect_err("what is in force stays");
+        assert!(why.contains("too many networks"), "{why}");
         assert_eq!(edition.policies[0].in_force, 1);
         assert!(edition.policies[0].messages[0].contains("too many networks"));
         assert_eq!(edition.id, first.id);
