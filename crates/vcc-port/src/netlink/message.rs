@@ -92,10 +92,10 @@ pub fn bytes<const N: usize>(of: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut bytes = (value.len() as u16 + 4).to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(value);

@@ -8,6 +8,8 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use message::HEADER_BYTES;
+#[cfg(test)]
+pub use message::tests::attribute;
 pub use message::{Attributes, Message, bytes, messages};
 
 /// Asks for one object; returns its payload. `body` is the request's behind struct nlmsghdr.

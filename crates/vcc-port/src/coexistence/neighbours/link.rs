@@ -168,15 +168,7 @@ fn address(value: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An attribute of netlink, padded to four bytes.
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let length = value.len() as u16 + 4;
-        let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
+    use crate::netlink::attribute;
 
     fn tunnel(kind: &str, attributes: &[Vec<u8>]) -> Tunnel {
         Tunnel::of(kind, Attributes::behind(0, &attributes.concat()))
