@@ -1,8 +1,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kube::Client;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use super::*;
+use crate::brief;
+use crate::budget::Budget;
 use crate::host::{RuleActivity, Usage};
 
 const NODE: &str = "worker-1";

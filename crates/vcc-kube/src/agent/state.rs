@@ -1,0 +1,290 @@
+//! What a node's agent knows: what it hears becomes an edition, which the host puts in force or refuses.
+
+mod report;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch as latest;
+
+use super::watches::Watches;
+use super::{Beginning, Change};
+use crate::activity::{Activities, EVERY};
+use crate::edition::{Edition, Policies};
+use crate::host::Host;
+use crate::memory::{Memory, Remembered};
+use crate::pause::share_of;
+use crate::resource::{Labels, Pod, PolicyObject};
+use crate::scene::{Scene, has_device};
+use crate::search::Search;
+use crate::status::NodeStatus;
+use crate::store::{News, Store};
+use crate::trouble::Troubles;
+
+/// A list of all policies may have megabytes, and many may change at a time.
+const LIST_AGAIN: Duration = Duration::from_secs(10);
+/// How long an edition that the host refused is left alone.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+const POLICIES: &str = "vccpolicies";
+
+pub(super) struct State<H> {
+    node: String,
+    host: H,
+    memory: Memory,
+    policies: Policies,
+    /// In force at the host; None: nothing that we know of.
+    text: Option<String>,
+    /// What became of the policies.
+    edition: Option<Edition>,
+    policy_objects: Store<PolicyObject>,
+    are_policies_unread: bool,
+    /// There may be room for policies that were too much when they were listed.
+    has_room: bool,
+    listed: Instant,
+    /// When the agent began.
+    began: Instant,
+    /// What the API server has to tell of before there can be another edition, and since when.
+    awaited: Option<(&'static str, Instant)>,
+    /// Selectors of peers have not been heard of.
+    unheard_since: Option<Instant>,
+    /// Only news of them make a difference: what does not depend on them is in force.
+    are_unheard_given_up: bool,
+    /// What is in force is not remembered.
+    unkept_since: Option<Instant>,
+    own: Store<Pod>,
+    namespaces: Store<Labels>,
+    peers: BTreeMap<Arc<str>, Store<Pod>>,
+    scene: Scene,
+    search: Search,
+    activities: Activities,
+    watches: Watches,
+    status: latest::Sender<NodeStatus>,
+    troubles: Troubles,
+    /// Of the agent itself.
+    trouble: Option<String>,
+    /// The text that the host refused last, when, and why.
+    failed: Option<(String, Instant, String)>,
+}
+
+impl<H: Host> State<H> {
+    pub(super) fn new(
+        node: String,
+        host: H,
+        memory: Memory,
+        begin: Beginning,
+        watches: Watches,
+        status: latest::Sender<NodeStatus>,
+        troubles: Troubles,
+    ) -> Self {
+        let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
+        let began = Instant::now();
+        Self {
+            node,
+            host,
+            memory,
+            policies: begin.policies,
+            text: begin.text,
+            edition,
+            policy_objects: Store::default(),
+            are_policies_unread: false,
+            has_room: false,
+            listed: began,
+            began,
+            awaited: Some((POLICIES, began)),
+            unheard_since: None,
+            are_unheard_given_up: false,
+            unkept_since: None,
+            own: Store::default(),
+            namespaces: Store::default(),
+            peers: BTreeMap::new(),
+            scene: Scene::default(),
+            search: Search::new(began),
+            activities: Activities::new(share_of(EVERY)),
+            watches,
+            status,
+            troubles,
+            trouble: begin.trouble,
+            failed: None,
+        }
+    }
+
+    /// Returns whether it may make a difference.
+    pub(super) fn hear(&mut self, change: Change) -> bool {
+        match change {
+            Change::Policies(news) => {
+                self.has_room |= self.makes_room(&news);
+                let has_changed = self.policy_objects.hear(news);
+                self.are_policies_unread |= has_changed;
+                has_changed
+            }
+            Change::OwnPods(news) => {
+                let has_changed = self.own.hear(news);
+                if has_changed {
+                    self.search.begin_anew(Instant::now());
+                }
+                has_changed
+            }
+            Change::Namespaces(news) => self.namespaces.hear(news),
+            Change::Peers(selector, news) => {
+                self.peers.get_mut(&selector).is_some_and(|peers| peers.hear(news))
+            }
+            Change::Devices => {
+                self.search.begin_anew(Instant::now());
+                true
+            }
+        }
+    }
+
+    /// Whether there may be room afterwards for a policy that was too much.
+    fn makes_room(&self, news: &News<PolicyObject>) -> bool {
+        let (News::Gone(name) | News::Is(name, _)) = news else { return false };
+        self.policy_objects.objects().get(name).is_some_and(|before| !before.is_omitted)
+    }
+
+    /// Asks again for the policies that were too much, if there is room.
+    pub(super) fn use_room(&mut self) {
+        let has_omitted = || self.policy_objects.objects().values().any(|it| it.is_omitted);
+        if self.has_room && self.listed.elapsed() >= LIST_AGAIN {
+            if has_omitted() {
+                self.watches.list_policies_again();
+                self.listed = Instant::now();
+            }
+            self.has_room = false;
+        }
+    }
+
+    /// Whether something is to come that no event tells.
+    pub(super) fn is_waiting(&mut self, now: Instant) -> bool {
+        self.search.is_due(now)
+            || (self.unheard_since.is_some() && !self.are_unheard_given_up)
+            || self.failed.as_ref().is_some_and(|(_, at, _)| at.elapsed() >= TRY_AGAIN)
+            || self.unkept_since.is_some_and(|since| since.elapsed() >= TRY_AGAIN)
+    }
+
+    pub(super) fn step(&mut self) {
+        let Some(what) = self.prepare() else {
+            self.awaited = None;
+            self.look_at_scene();
+            let edition = self.policies.compile(&self.node, &self.scene);
+            let missing = edition.without_device(&self.node, &self.scene);
+            self.search.looked(missing.into_iter(), Instant::now());
+            self.put(edition);
+            return;
+        };
+        if self.awaited.is_none_or(|(before, _)| before != what) {
+            self.awaited = Some((what, Instant::now()));
+        }
+    }
+
+    /// Returns what the API server has to tell of first, if it has.
+    fn prepare(&mut self) -> Option<&'static str> {
+        if !self.policy_objects.is_complete() {
+            return Some(POLICIES);
+        }
+        if !self.own.is_complete() {
+            return Some("this node's pods");
+        }
+        if std::mem::take(&mut self.are_policies_unread) {
+            self.policies.are(self.policy_objects.objects());
+        }
+        let needs = self.policies.needs(&self.node);
+        self.watches.follow(&needs, &mut self.peers);
+        self.scene.are_namespaces_unheard = needs.namespaces && !self.namespaces.is_complete();
+        let unheard = self.peers.iter().filter(|(_, peers)| !peers.is_complete());
+        self.scene.unheard = unheard.map(|(selector, _)| selector.to_string()).collect();
+        self.selected()
+    }
+
+    /// What selectors mean is to be heard of first: for ever, where a policy in force depends on it; else
+    /// for a moment, because the API server may refuse it.
+    fn selected(&mut self) -> Option<&'static str> {
+        if self.scene.has_heard_all() {
+            self.unheard_since = None;
+            return None;
+        }
+        let since = *self.unheard_since.get_or_insert_with(Instant::now);
+        let in_force = self.policies.needs_in_force(&self.node);
+        self.are_unheard_given_up = since.elapsed() >= TRY_AGAIN;
+        let is_early = !self.are_unheard_given_up;
+        if self.scene.are_namespaces_unheard && (is_early || in_force.namespaces) {
+            return Some("namespaces");
+        }
+        let is_needed = is_early || !in_force.peers.is_disjoint(&self.scene.unheard);
+        is_needed.then_some("the pods that rules name as peers")
+    }
+
+    fn look_at_scene(&mut self) {
+        self.scene.namespaces.clone_from(self.namespaces.objects());
+        self.scene.own.clone_from(self.own.objects());
+        self.scene.peers = self.peers.values().flat_map(|it| it.objects().clone()).collect();
+        let pods = self.scene.own.values().filter(|pod| has_device(pod));
+        self.scene.devices = self.host.devices(&pods.collect::<Vec<&Pod>>());
+    }
+
+    fn put(&mut self, mut edition: Edition) {
+        if let (Err(why), None) = (&edition.text, &self.text) {
+            // The host does not have what the agent remembers, and goes on with what it has.
+            edition.is_refused(&why.clone(), None);
+            self.failed = None;
+            self.edition = Some(edition);
+            return;
+        }
+        let in_force = self.text.as_ref();
+        let wanted = edition.text.as_ref().ok();
+        let is_there = wanted.is_none() || wanted == in_force;
+        // What the host refused is its problem until it is told of something else: of what it has, too.
+        let text = wanted.or(in_force).filter(|_| !is_there || self.failed.is_some());
+        let Some(text) = text.cloned() else {
+            self.failed = None;
+            self.is_in_force(edition);
+            return;
+        };
+        let failed_before = self
+            .failed
+            .as_ref()
+            .filter(|(failed, at, _)| *failed == text && at.elapsed() < TRY_AGAIN);
+        let result = match failed_before {
+            Some((_, _, why)) => Err(why.clone()),
+            None => self.host.apply(&edition.id, &text),
+        };
+        match result {
+            Ok(()) => {
+                self.failed = None;
+                self.text = Some(text);
+                self.is_in_force(edition);
+            }
+            Err(why) => {
+                if failed_before.is_none() {
+                    self.failed = Some((text, Instant::now(), why.clone()));
+                }
+                if is_there {
+                    self.is_in_force(edition);
+                    return;
+                }
+                // What is in force is what was before.
+                edition.is_refused(&why, self.edition.as_ref());
+                self.edition = Some(edition);
+            }
+        }
+    }
+
+    fn is_in_force(&mut self, edition: Edition) {
+        let has_changed = self.policies.is_in_force(&edition)
+            || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text);
+        let text = self.text.as_deref().filter(|_| has_changed || self.unkept_since.is_some());
+        if let Some(text) = text {
+            let policies = self.policies.in_force().cloned().collect();
+            let remembered = Remembered::new(&self.node, &edition.id, text, policies);
+            self.trouble = self.memory.keep(&remembered).err().map(|error| {
+                format!("cannot remember the policies in force for a restart without the API server: {error}")
+            });
+            self.unkept_since = self.trouble.is_some().then(Instant::now);
+        }
+        self.edition = Some(edition);
+    }
+}
+
+#[cfg(test)]
+mod tests;

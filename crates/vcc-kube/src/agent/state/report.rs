@@ -1,0 +1,103 @@
+//! What an agent says: to the host's own status, and to the API server.
+
+use std::time::{Duration, Instant};
+
+use super::State;
+use crate::brief;
+use crate::budget::Budget;
+use crate::host::Host;
+use crate::search;
+use crate::status::NodeStatus;
+
+/// An agent that hears of its policies sooner writes its first status with them.
+const FIRST_WORD: Duration = Duration::from_secs(3);
+/// Who waits longer for a list says so.
+const LIST_LASTS: Duration = Duration::from_secs(60);
+
+impl<H: Host> State<H> {
+    /// Says what is in force and what is not.
+    pub(in crate::agent) fn report(&mut self, now: Instant) {
+        let troubles = self.lasting_troubles(now);
+        self.host.troubles(troubles.clone());
+        // The others are to know of a node that has no edition, and why.
+        let is_early = now.duration_since(self.began) < FIRST_WORD;
+        if self.edition.is_none() && troubles.is_empty() && is_early {
+            return;
+        }
+        let is_due = self.activities.is_due(now);
+        if is_due {
+            self.activities.look(self.host.activity(), now);
+        }
+        let status = self.node_status(troubles, now);
+        self.status.send_if_modified(|before| {
+            // Counts alone can wait.
+            let is_written = is_due || before.without_counts() != status.without_counts();
+            if is_written {
+                *before = status;
+            }
+            is_written
+        });
+    }
+
+    /// Of the agent, whatever its policies are.
+    fn lasting_troubles(&self, now: Instant) -> Vec<String> {
+        let mut troubles = self.troubles.lasting();
+        // A request that fails says more.
+        let awaited = self.awaited.filter(|(_, since)| now.duration_since(*since) >= LIST_LASTS);
+        if let Some((what, _)) = awaited.filter(|_| troubles.is_empty()) {
+            troubles
+                .push(format!("the API server has not told of {what} yet: what is in force stays"));
+        }
+        troubles.extend(self.trouble.clone());
+        troubles
+    }
+
+    fn node_status(&mut self, troubles: Vec<String>, now: Instant) -> NodeStatus {
+        let usage = self.host.usage();
+        let without_device = self.search.lasting(now);
+        let edition = self.edition.as_ref();
+        let not_read = edition.map_or(&[][..], |it| &it.not_read);
+        let problems: Vec<String> = self
+            .refusals()
+            .chain(usage.problems)
+            .chain(troubles)
+            .chain(search::problem(&without_device))
+            .chain(Budget::problem(not_read))
+            .collect();
+        let mut status = NodeStatus {
+            edition: edition.map(|it| it.id.clone()).unwrap_or_default(),
+            policies: edition.map(|it| it.policies.clone()).unwrap_or_default(),
+            policies_not_read: not_read.len() as u64,
+            ports: usage.ports,
+            pods_without_device: without_device.len() as u64,
+            flows: usage.flows,
+            activity: self.activities.latest(),
+            problem: problems.first().cloned().unwrap_or_default(),
+            problems,
+            kernel: kernel(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            updated: String::new(),
+        };
+        brief::shorten(&mut status, brief::MOST_BYTES);
+        status
+    }
+
+    /// Why the node does not have what its policies ask for now. A policy says so only if another
+    /// generation of it would have come: pods may be what is new.
+    fn refusals(&self) -> impl Iterator<Item = String> {
+        let refused = self.failed.as_ref().map(|(_, _, why)| {
+            format!("this node refused what its policies ask for now, and what it had before stays: {why}")
+        });
+        let stays = self.edition.as_ref().and_then(|it| it.text.as_ref().err()).map(|why| {
+            format!(
+                "the policies are too much for this node now: what it has stays, and new pods get no port: {why}"
+            )
+        });
+        refused.into_iter().chain(stays)
+    }
+}
+
+fn kernel() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.map(|release| release.trim().to_owned()).unwrap_or_default()
+}
