@@ -189,4 +189,21 @@ mod tests {
         assert_eq!(tunnel("geneve", &[attribute(5, &[0x17])]).udp_port, Some(6081));
         assert_eq!(tunnel("gretap", &[attribute(5, &[0x17, 0xc2])]).udp_port, None);
     }
+
+    #[test]
+    fn bridges_that_filter_vlans() {
+        let filters = |kind: &str, on: u8| {
+            let data = attribute(libc::IFLA_INFO_DATA, &attribute(IFLA_BR_VLAN_FILTERING, &[on]));
+            let kind = attribute(libc::IFLA_INFO_KIND, format!("{kind}\0").as_bytes());
+            let info = attribute(libc::IFLA_LINKINFO, &[kind, data].concat());
+            let name = attribute(libc::IFLA_IFNAME, b"br0\0");
+            let link = parse(&[&request(3)[..], &name, &info].concat()).expect("a link");
+            assert_eq!((link.index, link.name.as_str()), (3, "br0"));
+            link.vlan_filtering
+        };
+        assert!(filters("bridge", 1));
+        assert!(!filters("bridge", 0));
+        // Other kinds have other attributes by that number.
+        assert!(!filters("geneve", 1));
+    }
 }

@@ -53,6 +53,27 @@ fn members_of_bonds_and_teams() {
 }
 
 #[test]
+fn a_port_of_a_bridge_is_told_of_vlans_that_the_bridge_filters() {
+    let mut around = around("bridge");
+    for (filters, told) in [(false, ""), (true, ", which filters VLANs")] {
+        around.links[FROM_MASTER].vlan_filtering = filters;
+        let found = bridge::look(&seen_from(FROM_PORT, &around)).expect("findings");
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.found, format!("port is a port of the bridge master{told}"));
+        let names_the_port = |remedy: &str| remedy.contains("`bridge vlan show dev port`");
+        assert_eq!(found.remedy.as_deref().is_some_and(names_the_port), filters, "{found:?}");
+    }
+}
+
+#[test]
+fn members_of_vrfs() {
+    let found = "port belongs to the VRF master".to_owned();
+    let around = around("vrf");
+    assert_eq!(told(vrf::look, &seen_from(FROM_PORT, &around)), [(Severity::Note, found)]);
+    assert!(told(vrf::look, &seen_from(FROM_MASTER, &around)).is_empty());
+}
+
+#[test]
 fn cards_face_the_fabric() {
     let found = "master is a card (0000:03:00.0)".to_owned();
     let around = around("bridge");
