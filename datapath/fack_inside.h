@@ -23,7 +23,8 @@ static __always_inline long sum_outer(struct __sk_buff *skb, struct outer *o,
 				      const struct frame *fr, uint64_t inner_pseudo,
 				      uint32_t udp_bytes)
 {
-	uint32_t l4_off = o->frame.l4_off, bytes = fr->l4_off - l4_off;
+	uint32_t l4_off = o->frame.l4_off;
+	uint64_t bytes = (uint64_t)fr->l4_off - l4_off;
 	__be16 check = 0;
 	uint64_t sum = 0;
 
@@ -36,8 +37,7 @@ static __always_inline long sum_outer(struct __sk_buff *skb, struct outer *o,
 		check = sum_fold16(sum);
 		return bpf_skb_store_bytes(skb, o->check_off, &check, sizeof(check), 0);
 	}
-	asm volatile("" : "+r"(bytes));
-	if (bytes < 4 || bytes > OUTER_COVERED_MAX_BYTES)
+	if (!is_bounded(&bytes, OUTER_COVERED_MAX_BYTES))
 		return -1;
 	__builtin_memset(o->covered, 0, sizeof(o->covered));
 	if (bpf_skb_load_bytes(skb, l4_off, o->covered, bytes))

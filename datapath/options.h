@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
+#include "bounds.h"
 #include "sack.h"
 
 #define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
@@ -266,10 +267,10 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 		((uint64_t *)&w)[i] = zero;
 	_Static_assert(sizeof(w) % sizeof(uint64_t) == 0, "whole words");
 	w.length = length;
-	/* The verifier loses the bound of a length that the compiler moved to another register. */
-	asm volatile("" : "+r"(length));
-	if (length < 1 || length > OPTIONS_MAX_BYTES ||
-	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, length))
+	uint64_t bytes = length;
+
+	if (!is_bounded(&bytes, OPTIONS_MAX_BYTES) ||
+	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, bytes))
 		return COUNT_MALFORMED;
 	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
 	/* A receiver would not read an option that follows an invalid one. */

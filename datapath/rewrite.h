@@ -87,10 +87,9 @@ static __always_inline long blank_options(struct __sk_buff *skb, const struct fr
 {
 	struct blank b = { .bytes = bytes };
 	uint32_t options_off = fr->l4_off + TCP_HEADER_BYTES;
-	uint32_t options_bytes = tcp_header_bytes(fr) - TCP_HEADER_BYTES;
+	uint64_t options_bytes = tcp_header_bytes(fr) - TCP_HEADER_BYTES;
 
-	asm volatile("" : "+r"(options_bytes));
-	if (options_bytes < 1 || options_bytes > OPTIONS_MAX_BYTES ||
+	if (!is_bounded(&options_bytes, OPTIONS_MAX_BYTES) ||
 	    bpf_skb_load_bytes(skb, options_off, b.options, options_bytes))
 		return -1;
 	int64_t sum = bpf_csum_diff((__be32 *)b.options, OPTIONS_MAX_BYTES, 0, 0, 0);

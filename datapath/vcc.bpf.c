@@ -24,6 +24,7 @@
 #include "timers.h"
 #include "underlays.h"
 #include "unjudged.h"
+#include "work.h"
 #include "engine.h"
 
 /* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
@@ -252,34 +253,44 @@ static __always_inline bool opens_flow(const struct vcc_segment *s, const struct
 	       (!is_inside(fr) || looks_into(port, outer_of_cpu()));
 }
 
+/* Parses a frame, or the segment in the tunnel that it is of. */
+static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction dir, uint32_t index,
+					  struct work *w)
+{
+	uint32_t what = parse(skb, dir, index, &w->frame, &w->key, &w->segment);
+
+	if (what != COUNT_NOT_TCP)
+		return what;
+	return (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+}
+
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 {
-	/* key_tag() and is_traced() read it as words. */
-	struct vcc_key key __attribute__((aligned(8)));
-	struct vcc_segment s;
-	struct frame fr;
-	struct vcc_action a = {};
+	struct work *w = work_of_cpu();
 	uint32_t index = skb->cb[CB_PORT];
-	uint32_t what = parse(skb, dir, index, &fr, &key, &s);
 
-	if (what == COUNT_NOT_TCP)
-		what = (uint32_t)parse_inside(skb, dir, &fr, &key, &s);
+	if (!w)
+		return VERDICT_PASS;
+	struct vcc_segment *s = &w->segment;
+	struct vcc_action *a = &w->action;
+	uint32_t what = parse_any(skb, dir, index, w);
+
 	if (what != PARSED)
 		return passes_unread(skb, index, what) ? VERDICT_PASS : VERDICT_DROP;
 	struct vcc_port *port = port_at(index);
 
 	if (!port)
 		return VERDICT_PASS;
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	bool opens = opens_flow(&s, &fr, index, dir);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+	bool opens = opens_flow(s, &w->frame, index, dir);
 	bool drop = false, is_new = false;
 
-	if (port->by_policy && opens && e && has_ended(e, &key))
+	if (port->by_policy && opens && e && has_ended(e, &w->key))
 		e = 0;
 	if (e) {
 		fetch(e);
-		s.now_us = now_us();
-		enum lock_state found = hold(e, &key);
+		s->now_us = now_us();
+		enum lock_state found = hold(e, &w->key);
 
 		/* The flow of a SYN is not created beside one that is just being deleted. */
 		if (found == LOCK_HELD || (found == LOCK_GONE && opens))
@@ -291,67 +302,61 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		}
 	} else {
 		if (!opens)
-			count(index, (s.options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
+			count(index, (s->options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
 		else
-			e = flow_create(&key, dir, port, &drop);
+			e = flow_create(&w->key, dir, port, &drop);
 		if (!e)
 			return drop ? VERDICT_DROP : VERDICT_PASS;
 		is_new = true;
-		s.now_us = now_us();
+		s->now_us = now_us();
 	}
-	if (is_inside(&fr) && !is_in_its_tunnel(e, &s, dir, is_new)) {
+	if (is_inside(&w->frame) && !is_in_its_tunnel(e, s, dir, is_new)) {
 		flow_unlock(&e->lock, false);
 		return passes_known(e, port, index, COUNT_OTHER_TUNNEL) ? VERDICT_PASS
 									: VERDICT_DROP;
 	}
-	struct vcc_params *p = treatment(port, &e->flow, &key, false);
+	struct vcc_params *p = treatment(port, &e->flow, &w->key, false);
 
+	*a = (struct vcc_action){};
 	if (p)
-		decide(e, port, p, dir, &key, &s, &a);
-	settle(e, p, &key, (uint32_t)(s.now_us / 1000), a.forget);
+		decide(e, port, p, dir, &w->key, s, a);
+	settle(e, p, &w->key, (uint32_t)(s->now_us / 1000), a->forget);
 	if (!p)
 		return VERDICT_PASS;
-	if (has_delays(&a))
-		count_delays(index, &a);
-	if (p->emit && dir == FROM_GUEST && (s.flags & TCP_SYN) && !is_inside(&fr))
-		neighbour_learn(skb, &key);
-	return carry_out(skb, dir, index, &fr, &s, &a);
+	if (has_delays(a))
+		count_delays(index, a);
+	if (p->emit && dir == FROM_GUEST && (s->flags & TCP_SYN) && !is_inside(&w->frame))
+		neighbour_learn(skb, &w->key);
+	return carry_out(skb, dir, index, &w->frame, s, a);
 }
 
 /* Turns the clone of a segment into a FACK; drops it on failure. */
 static __noinline int make_fack(struct __sk_buff *skb)
 {
-	/* key_tag() and is_traced() read it as words. */
-	struct vcc_key key __attribute__((aligned(8)));
-	struct vcc_segment s;
-	struct frame fr;
+	struct work *w = work_of_cpu();
 
 	skb->mark = 0;
-	uint32_t what = parse(skb, FROM_GUEST, skb->cb[CB_PORT], &fr, &key, &s);
-
-	if (what == COUNT_NOT_TCP)
-		what = (uint32_t)parse_inside(skb, FROM_GUEST, &fr, &key, &s);
-	if (what != PARSED)
+	if (!w || parse_any(skb, FROM_GUEST, skb->cb[CB_PORT], w) != PARSED)
 		return VERDICT_DROP;
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
 
-	if (!e || !hold_counted(e, &key))
+	if (!e || !hold_counted(e, &w->key))
 		return VERDICT_DROP;
 	struct vcc_feedback counted = e->flow.counted;
-	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &s);
+	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &w->segment);
 
 	flow_unlock(&e->lock, false);
 	uint8_t ip_ecn = capable ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT;
 	long err;
 
-	if (is_inside(&fr)) {
-		s.ip_ecn = ip_ecn;
-		err = fack_finish_inside(skb, &fr, &key, &s, &counted);
+	if (is_inside(&w->frame)) {
+		w->segment.ip_ecn = ip_ecn;
+		err = fack_finish_inside(skb, &w->frame, &w->key, &w->segment, &counted);
 	} else {
-		err = fack_finish(skb, &fr, &key, &s, &counted, ip_ecn);
+		err = fack_finish(skb, &w->frame, &w->key, &w->segment, &counted, ip_ecn);
 	}
 	if (err) {
-		count(key.port, COUNT_REPORT_LOST);
+		count(w->key.port, COUNT_REPORT_LOST);
 		return VERDICT_DROP;
 	}
 	return VERDICT_PASS;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a program works on. Together it would take half of the stack of 512 bytes, of which the
+ * engine needs most: each call rounds its frame up to 16 bytes, and to 32 before Linux 6.9.
+ */
+#ifndef VCC_WORK_H
+#define VCC_WORK_H
+
+#include "parse.h"
+
+struct work {
+	struct vcc_key key;
+	struct vcc_segment segment;
+	struct frame frame;
+	struct vcc_action action;
+};
+
+/* key_tag() and is_traced() read the key as words. */
+_Static_assert(__builtin_offsetof(struct work, key) % 8 == 0, "the key is aligned");
+
+/* A program keeps its CPU from its begin to its end, and no other one runs on it meanwhile. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct work);
+} works SEC(".maps");
+
+static __always_inline struct work *work_of_cpu(void)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&works, &zero);
+}
+
+#endif
