@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 13u
+#define LAYOUT_VERSION 14u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -193,6 +193,15 @@ struct vcc_policy {
 	uint32_t polices[EDITIONS];    /* the rules that police */
 };
 
+/* The programs of a direction, by their index in its array (calls.h). */
+enum vcc_call {
+	CALL_FAST = 0, /* fast.h: what a port calls, and what takes the usual segments */
+	CALL_WHOLE,    /* vcc.bpf.c: what it hands all others on to */
+	CALL_REWRITE,  /* fast.h: options of the segment in work.h change */
+	CALL_FACK,     /* from the guest only: the clone of a segment becomes a FACK */
+	CALLS,
+};
+
 /* Constants of a host, set when its programs are loaded. */
 struct vcc_host_constants {
 	uint32_t layout; /* LAYOUT_VERSION */
@@ -275,7 +284,7 @@ enum vcc_count {
 	COUNT_BAD_FLAGS,      /* an invalid combination of TCP flags */
 	COUNT_UNKNOWN,	      /* a connection whose SYN did not pass this port */
 	COUNT_TABLE_FULL,     /* a SYN when the flow table was full: passed */
-	COUNT_CONTENDED,      /* another CPU held the flow's lock for too long: passed unchanged */
+	COUNT_CONTENDED,      /* another CPU held the flow's lock for too long: see unheld.h */
 	COUNT_DROPPED,	      /* dropped by the engine's verdict */
 	COUNT_REWRITE_FAILED, /* a BPF helper failed during the rewrite: dropped */
 	COUNT_POLICED,	      /* data beyond the window shown to the guest: dropped */

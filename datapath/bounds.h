@@ -10,6 +10,9 @@
 #ifndef VCC_BOUNDS_H
 #define VCC_BOUNDS_H
 
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
 #include "base.h"
 
 /*
@@ -23,6 +26,15 @@ static __always_inline bool is_bounded(uint64_t *length, uint32_t most)
 		return false;
 	asm volatile("" : "+r"(*length));
 	return *length >= 1;
+}
+
+/*
+ * 0, which the verifier does not know. It follows each value that it knows separately, and those
+ * that it does not know together.
+ */
+static __always_inline uint32_t unknown_zero(const struct __sk_buff *skb)
+{
+	return (uint32_t)vcc_opaque(skb->len) ^ skb->len;
 }
 
 #endif

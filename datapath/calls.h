@@ -11,7 +11,7 @@
 /* An array for each direction: the programs of an array are of one attach type. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CALLS);
 	__type(key, uint32_t);
 	__type(value, uint32_t);
 } call_from_guest SEC(".maps"), call_to_guest SEC(".maps");

@@ -261,7 +261,7 @@ VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t len
 	 * Zeros that the verifier does not know, or it would follow each set of options that a walk
 	 * may have found so far: an eighth of all that it reads.
 	 */
-	uint64_t zero = vcc_opaque(skb->len) ^ skb->len;
+	uint64_t zero = unknown_zero(skb);
 
 	for (uint32_t i = 0; i < sizeof(w) / sizeof(uint64_t); i++)
 		((uint64_t *)&w)[i] = zero;

@@ -20,13 +20,13 @@ const volatile uint32_t port_index SEC(".rodata.port") = 0;
 SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
 {
 	skb->cb[CB_PORT] = port_index;
-	bpf_tail_call_static(skb, &call_from_guest, 0);
+	bpf_tail_call_static(skb, &call_from_guest, CALL_FAST);
 	return VERDICT_PASS;
 }
 
 SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
 {
 	skb->cb[CB_PORT] = port_index;
-	bpf_tail_call_static(skb, &call_to_guest, 0);
+	bpf_tail_call_static(skb, &call_to_guest, CALL_FAST);
 	return VERDICT_PASS;
 }

@@ -287,14 +287,13 @@ static __always_inline bool changes_options(const struct frame *fr, const struct
 	       (fr->options.wscale_off && a->wscale != s->wscale);
 }
 
-static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
-				    const struct frame *fr, const struct vcc_segment *s,
-				    const struct vcc_action *a)
+/* Writes flags, window and ECN field where the options stay as they are. */
+static __always_inline long rewrite_fields(struct __sk_buff *skb, enum direction dir,
+					   const struct frame *fr, const struct vcc_segment *s,
+					   const struct vcc_action *a)
 {
 	long err = 0;
 
-	if (changes_options(fr, s, a))
-		return rewrite_with_options(skb, fr, s, a, dir);
 	if (a->flags != s->flags || a->window != s->window) {
 		struct flags_window now = flags_window_now(fr, a, 0);
 		uint64_t diff = flags_window_diff(fr, s, now);
@@ -304,6 +303,15 @@ static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
 	if (a->ip_ecn != s->ip_ecn)
 		err |= rewrite_ip(skb, fr, a->ip_ecn, fr->ip_length);
 	return err;
+}
+
+static __always_inline long rewrite(struct __sk_buff *skb, enum direction dir,
+				    const struct frame *fr, const struct vcc_segment *s,
+				    const struct vcc_action *a)
+{
+	if (changes_options(fr, s, a))
+		return rewrite_with_options(skb, fr, s, a, dir);
+	return rewrite_fields(skb, dir, fr, s, a);
 }
 
 #endif

@@ -128,8 +128,8 @@ static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t port, 
 }
 
 /*
- * Does a segment of a known connection pass untranslated, for the reason `what`: another CPU held
- * its flow's lock for too long, or it is in another tunnel?
+ * Does a segment of a known connection pass untranslated, for the reason `what`: its flow is just
+ * being deleted, or it is in another tunnel?
  */
 static __noinline bool passes_known(const struct vcc_entry *e, const struct vcc_port *port,
 				    uint32_t index, uint32_t what)

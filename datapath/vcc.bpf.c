@@ -12,6 +12,7 @@
 #include "events.h"
 #include "fack.h"
 #include "fack_inside.h"
+#include "fast.h"
 #include "inside.h"
 #include "neighbours.h"
 #include "parse.h"
@@ -26,10 +27,6 @@
 #include "unjudged.h"
 #include "work.h"
 #include "engine.h"
-
-/* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
-#define VERDICT_PASS (-1)
-#define VERDICT_DROP 2
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -51,26 +48,16 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	return 0;
 }
 
-/* What nearly every segment takes (expected.h). Returns 0, or 1 for another segment. */
-VCC_APART int predicted_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-				   const struct vcc_segment *s, struct vcc_action *restrict a)
+/* unheld.h for both directions. */
+VCC_APART int engine_unheld(const struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, struct vcc_action *a, uint32_t dir)
 {
 	if (!f || !p || !s || !a)
-		return 1;
-	if (!is_expected_from_guest(f, p, s))
-		return 1;
-	expected_from_guest(f, p, s, a);
-	return 0;
-}
-
-VCC_APART int predicted_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-				 const struct vcc_segment *s, struct vcc_action *restrict a)
-{
-	if (!f || !p || !s || !a)
-		return 1;
-	if (!is_expected_to_guest(f, p, s))
-		return 1;
-	expected_to_guest(f, p, s, a);
+		return -1;
+	if (dir == FROM_GUEST)
+		unheld_from_guest(f, p, s, a);
+	else
+		unheld_to_guest(f, p, s, a);
 	return 0;
 }
 
@@ -145,22 +132,6 @@ static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
 	return false;
 }
 
-#define CACHE_LINE_BYTES 64
-
-/*
- * Prefetches a flow. One among thousands is not cached, and without this the lock, which is a
- * barrier, and then the engine would miss one cache line after the other.
- */
-static __always_inline void fetch(const struct vcc_entry *e)
-{
-	const volatile uint32_t *line = (const volatile uint32_t *)&e->flow;
-	const uint32_t words = sizeof(e->flow) / sizeof(*line);
-
-	for (uint32_t at = 0; at < words; at += CACHE_LINE_BYTES / sizeof(*line))
-		(void)line[at];
-	(void)line[words - 1];
-}
-
 static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, uint32_t port,
 				     const struct frame *fr, const struct vcc_segment *s,
 				     const struct vcc_action *a)
@@ -179,9 +150,8 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 		count(port, COUNT_REWRITE_FAILED);
 		return VERDICT_DROP;
 	}
-	/* A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it. */
-	if (dir == FROM_GUEST && a->emit == EMIT_FACK && (!fr->ip_length || fack_send(skb)))
-		count(port, COUNT_REPORT_LOST);
+	if (dir == FROM_GUEST && a->emit == EMIT_FACK)
+		send_report(skb, fr, port);
 	return VERDICT_PASS;
 }
 
@@ -196,11 +166,9 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *p
 	if (pooled)
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
 	if (dir == FROM_GUEST) {
-		if (predicted_from_guest(&e->flow, p, s, a))
-			engine_from_guest(&e->flow, p, s, a);
+		engine_from_guest(&e->flow, p, s, a);
 	} else {
-		if (predicted_to_guest(&e->flow, p, s, a))
-			engine_to_guest(&e->flow, p, s, a);
+		engine_to_guest(&e->flow, p, s, a);
 		if (port->params.trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) &&
 		    is_traced(port, key))
 			tell(EVENT_ACK, key, &e->flow, s->now_us, 0);
@@ -209,10 +177,7 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *p
 		pool_exit(&e->flow, p, s);
 }
 
-/*
- * Releases a held flow after a segment: forgets it, or reschedules it if the segment brought its
- * deadline forward.
- */
+/* Releases a held flow after a segment, or forgets it. */
 static __always_inline void settle(struct vcc_entry *e, const struct vcc_params *p,
 				   const struct vcc_key *key, uint32_t now_ms, bool forget)
 {
@@ -222,23 +187,7 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 	}
 	if (e->half_open && is_open(&e->flow))
 		half_open_leave(e, key->port);
-	uint32_t within_ms = look_within_ms(&e->flow, p);
-
-	if (is_before_ms(now_ms + look_in_ms(p, within_ms), e->due_ms) && within_ms < FAR_MAX_MS)
-		let_go(e, key, now_ms, within_ms, false);
-	else
-		flow_unlock(&e->lock, false);
-}
-
-/* Apart, or the verifier would follow each bucket separately to the end of the program. */
-VCC_APART int count_delays(uint32_t port, const struct vcc_action *a)
-{
-	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
-
-	if (!a || !n)
-		return -1;
-	delays_count(&n->delays, a);
-	return 0;
+	release(e, p, key, now_ms);
 }
 
 /*
@@ -262,6 +211,24 @@ static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction 
 	if (what != COUNT_NOT_TCP)
 		return what;
 	return (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+}
+
+/*
+ * A segment of a flow that another CPU did not let go of. Apart, or the verifier would follow each
+ * of its ends to the end of the program.
+ */
+static __noinline int translate_unheld(struct __sk_buff *skb, enum direction dir, struct work *w,
+				       const struct vcc_port *port, const struct vcc_entry *e)
+{
+	const struct vcc_params *p =
+	    port->by_policy ? rule_params(e->flow.epoch, e->flow.rule) : &port->params;
+	uint32_t index = w->key.port;
+
+	count(index, COUNT_CONTENDED);
+	if (!p)
+		return VERDICT_PASS;
+	engine_unheld(&e->flow, p, &w->segment, &w->action, dir);
+	return carry_out(skb, dir, index, &w->frame, &w->segment, &w->action);
 }
 
 static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
@@ -292,8 +259,10 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		s->now_us = now_us();
 		enum lock_state found = hold(e, &w->key);
 
+		if (found == LOCK_HELD)
+			return translate_unheld(skb, dir, w, port, e);
 		/* The flow of a SYN is not created beside one that is just being deleted. */
-		if (found == LOCK_HELD || (found == LOCK_GONE && opens))
+		if (found == LOCK_GONE && opens)
 			return passes_known(e, port, index, COUNT_CONTENDED) ? VERDICT_PASS
 									     : VERDICT_DROP;
 		if (found == LOCK_GONE) {
@@ -324,14 +293,14 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	if (!p)
 		return VERDICT_PASS;
 	if (has_delays(a))
-		count_delays(index, a);
+		count_delays(index, a->fabric_us, a->guest_us);
 	if (p->emit && dir == FROM_GUEST && (s->flags & TCP_SYN) && !is_inside(&w->frame))
 		neighbour_learn(skb, &w->key);
 	return carry_out(skb, dir, index, &w->frame, s, a);
 }
 
 /* Turns the clone of a segment into a FACK; drops it on failure. */
-static __noinline int make_fack(struct __sk_buff *skb)
+static __always_inline int make_fack(struct __sk_buff *skb)
 {
 	struct work *w = work_of_cpu();
 
@@ -342,7 +311,9 @@ static __noinline int make_fack(struct __sk_buff *skb)
 
 	if (!e || !hold_counted(e, &w->key))
 		return VERDICT_DROP;
-	struct vcc_feedback counted = e->flow.counted;
+	struct vcc_feedback *counted = &w->action.feedback;
+
+	*counted = e->flow.counted;
 	bool capable = ecn_capable(&e->flow, SENT_NOTHING, &w->segment);
 
 	flow_unlock(&e->lock, false);
@@ -351,9 +322,9 @@ static __noinline int make_fack(struct __sk_buff *skb)
 
 	if (is_inside(&w->frame)) {
 		w->segment.ip_ecn = ip_ecn;
-		err = fack_finish_inside(skb, &w->frame, &w->key, &w->segment, &counted);
+		err = fack_finish_inside(skb, &w->frame, &w->key, &w->segment, counted);
 	} else {
-		err = fack_finish(skb, &w->frame, &w->key, &w->segment, &counted, ip_ecn);
+		err = fack_finish(skb, &w->frame, &w->key, &w->segment, counted, ip_ecn);
 	}
 	if (err) {
 		count(w->key.port, COUNT_REPORT_LOST);
@@ -362,15 +333,50 @@ static __noinline int make_fack(struct __sk_buff *skb)
 	return VERDICT_PASS;
 }
 
-/* Out of line: with make_fack() in one frame, it would exceed the BPF stack. */
-static __noinline int translate_from_guest(struct __sk_buff *skb)
+SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 {
-	return translate(skb, FROM_GUEST);
+	if (skb->mark == FACK_MARK) {
+		bpf_tail_call_static(skb, &call_from_guest, CALL_FACK);
+		return VERDICT_DROP;
+	}
+	int verdict = translate_usual(skb, FROM_GUEST);
+
+	if (verdict == HAND_ON) {
+		bpf_tail_call_static(skb, &call_from_guest, CALL_WHOLE);
+		return VERDICT_PASS;
+	}
+	return verdict;
+}
+
+SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
+{
+	int verdict = translate_usual(skb, TO_GUEST);
+
+	if (verdict == HAND_ON) {
+		bpf_tail_call_static(skb, &call_to_guest, CALL_WHOLE);
+		return VERDICT_PASS;
+	}
+	return verdict;
+}
+
+SEC("tcx/ingress") int rewrite_from_guest(struct __sk_buff *skb)
+{
+	return rewrite_work(skb, FROM_GUEST);
+}
+
+SEC("tcx/egress") int rewrite_to_guest(struct __sk_buff *skb)
+{
+	return rewrite_work(skb, TO_GUEST);
 }
 
 SEC("tcx/ingress") int all_from_guest(struct __sk_buff *skb)
 {
-	return skb->mark == FACK_MARK ? make_fack(skb) : translate_from_guest(skb);
+	return translate(skb, FROM_GUEST);
+}
+
+SEC("tcx/ingress") int fack_from_guest(struct __sk_buff *skb)
+{
+	return make_fack(skb);
 }
 
 SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)

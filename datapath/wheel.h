@@ -10,6 +10,7 @@
 
 #include "events.h"
 #include "table.h"
+#include "work.h"
 
 #define NSEC_PER_MSEC 1000000ull
 /* The furthest deadline: one slot more could be the one being processed. */
@@ -174,6 +175,18 @@ static __noinline void let_go(struct vcc_entry *e, const struct vcc_key *key, ui
 		flow_unlock(&e->lock, false);
 }
 
+/* Releases a held flow after a segment, and reschedules it if that brought its deadline forward. */
+static __always_inline void release(struct vcc_entry *e, const struct vcc_params *p,
+				    const struct vcc_key *key, uint32_t now_ms)
+{
+	uint32_t within_ms = look_within_ms(&e->flow, p);
+
+	if (is_before_ms(now_ms + look_in_ms(p, within_ms), e->due_ms) && within_ms < FAR_MAX_MS)
+		let_go(e, key, now_ms, within_ms, false);
+	else
+		flow_unlock(&e->lock, false);
+}
+
 VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, uint64_t now,
 			      bool crowded, struct vcc_action *a)
 {
@@ -183,58 +196,59 @@ VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, ui
 	return 0;
 }
 
-/* A held flow's deadline expired. */
-static __always_inline struct vcc_action look(const struct vcc_port *port, struct vcc_params *p,
-					      const struct vcc_key *key, struct vcc_entry *e,
-					      uint64_t now)
+/* A held flow's deadline expired: fills in the work's action. */
+static __always_inline void look(const struct vcc_port *port, struct vcc_params *p, struct work *w,
+				 struct vcc_entry *e, uint64_t now)
 {
+	const struct vcc_key *key = &w->key;
+	struct vcc_action *a = &w->action;
 	struct vcc_usage *used = usage_of(key->port);
-	struct vcc_action a = { .deadline_ms = LOOK_MIN_MS };
 
+	*a = (struct vcc_action){ .deadline_ms = LOOK_MIN_MS };
 	if (!p || !used) {
-		a.forget = true;
-		return a;
+		a->forget = true;
+		return;
 	}
-	engine_deadline(&e->flow, p, now, is_crowded(used->flows, port->flows_max), &a);
-	if (a.dupacks)
-		tell(EVENT_DUPACKS, key, &e->flow, now, a.dupacks);
-	if (a.update)
+	engine_deadline(&e->flow, p, now, is_crowded(used->flows, port->flows_max), a);
+	if (a->dupacks)
+		tell(EVENT_DUPACKS, key, &e->flow, now, a->dupacks);
+	if (a->update)
 		tell(EVENT_WINDOW, key, &e->flow, now, 0);
-	a.deadline_ms = look_in_ms(p, a.deadline_ms);
+	a->deadline_ms = look_in_ms(p, a->deadline_ms);
 	if (p->pool_weight && pool_rest(&e->flow, p, (uint32_t)(now / 1000)) > 0)
-		a.deadline_ms = vcc_min(a.deadline_ms, LOOK_MIN_MS);
-	return a;
+		a->deadline_ms = vcc_min(a->deadline_ms, LOOK_MIN_MS);
 }
 
 /* Processes the key at a position of the wheel. Returns 1 if it must be retried. */
 int look_at(const struct vcc_key *found, const struct vcc_place *place)
 {
-	/* A global function must not be passed a pointer into a map. */
-	struct vcc_key key __attribute__((aligned(8)));
+	struct work *w = work_of_cpu();
 
-	if (!found || !place)
+	if (!found || !place || !w)
 		return 0;
 	struct vcc_port *port = port_at(place->port);
 
 	if (!port)
 		return 0;
-	__builtin_memcpy(&key, found, sizeof(key));
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	enum lock_state state = try_hold(e, &key);
+	/* The queue's own may be deleted meanwhile. */
+	__builtin_memcpy(&w->key, found, sizeof(w->key));
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+	enum lock_state state = try_hold(e, &w->key);
 
 	/* Retry later: its holder may be preempted. */
 	if (state == LOCK_HELD)
 		return 1;
 	if (state == LOCK_FREE && e->due.queue == place->queue && e->due.at == place->at) {
 		uint64_t now = now_us();
-		struct vcc_params *p = treatment(port, &e->flow, &key, false);
-		struct vcc_action a = look(port, p, &key, e, now);
+		struct vcc_params *p = treatment(port, &e->flow, &w->key, false);
+		struct vcc_action *a = &w->action;
 
-		if (a.forget && !may_forget(now)) {
-			a.forget = false;
-			a.deadline_ms = IN_TURN;
+		look(port, p, w, e, now);
+		if (a->forget && !may_forget(now)) {
+			a->forget = false;
+			a->deadline_ms = IN_TURN;
 		}
-		let_go(e, &key, (uint32_t)(now / 1000), a.deadline_ms, a.forget);
+		let_go(e, &w->key, (uint32_t)(now / 1000), a->deadline_ms, a->forget);
 		return 0;
 	}
 	if (state == LOCK_FREE)

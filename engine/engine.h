@@ -10,6 +10,7 @@
 #include "from_guest.h"
 #include "judge.h"
 #include "to_guest.h"
+#include "unheld.h"
 
 VCC_INLINE void vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)

@@ -194,6 +194,16 @@ void vcc_native_guest_answered(struct vcc_flow *f, uint32_t now_us, bool may_be_
 	guest_answered(f, now_us, may_be_delayed);
 }
 
+void vcc_native_unheld(const struct vcc_flow *f, const struct vcc_params *p,
+		       const struct vcc_segment *s, bool to_guest, struct vcc_action *a)
+{
+	if (to_guest)
+		unheld_to_guest(f, p, s, a);
+	else
+		unheld_from_guest(f, p, s, a);
+	VCC_LAW(a->verdict != VCC_PASS || !to_guest || a->window <= window_translate(f, s->window));
+}
+
 void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)
 {
 	delays_count(d, a);

@@ -33,7 +33,7 @@ counters! {
     BAD_FLAGS: COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends";
     UNKNOWN: COUNT_UNKNOWN, "unknown", "passed: a connection whose SYN did not pass while vcc was attached";
     TABLE_FULL: COUNT_TABLE_FULL, "table_full", "passed: no room for another connection";
-    CONTENDED: COUNT_CONTENDED, "contended", "passed: another CPU held the connection for half a millisecond";
+    CONTENDED: COUNT_CONTENDED, "contended", "another CPU held the connection for half a millisecond: judged by what the guest was last shown";
     DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would take for a duplicate ACK";
     REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused to change the segment";
     POLICED: COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown";

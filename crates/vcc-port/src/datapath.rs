@@ -168,11 +168,14 @@ mod tests {
     use libbpf_rs::{MapCore, MapFlags};
     use vcc_engine::Params;
     use vcc_frames::Packet;
+    use vcc_frames::wire::{ACK, RST, SYN};
     use vcc_testing::can_attach;
 
     use super::*;
     use crate::{counters, tcx};
 
+    const NEXT: i32 = -1;
+    const DROP: i32 = 2;
     const FREE: u32 = 0;
     const HELD: u32 = 1;
     const GONE: u32 = 2;
@@ -184,34 +187,52 @@ mod tests {
         flows.update(key, &entry, MapFlags::ANY).expect("written");
     }
 
-    /// A segment that cannot be translated must not pass a policed flow: its window would have the
-    /// wrong scale, or its data would not be counted.
+    /// An honest guest loses nothing while another CPU holds its flow, and one that sends beyond what it
+    /// was shown gains nothing. The flow stays as it is, for it is not this CPU's.
     #[test]
     fn a_flow_that_another_cpu_holds() {
         if !can_attach() {
             return;
         }
+        const WINDOW: u16 = 1000;
         let guest = ([10, 0, 0, 1], 1).into();
         let peer = ([10, 0, 0, 2], 2).into();
-        for (police, verdict, counter) in
-            [(false, -1, counters::CONTENDED), (true, 2, counters::UNJUDGED)]
-        {
+        let from_guest = Packet { seq: 1, ack: 1, ..Packet::new(guest, peer) };
+        let to_guest = Packet { seq: 1, ack: 1, window: WINDOW, ..Packet::new(peer, guest) };
+        let data = |bytes: usize| Packet { payload: vec![0; bytes], ..from_guest.clone() };
+        for police in [false, true] {
             let params = Params::with(|p| p.police = police.into());
-            let options = AttachOptions { params, ..AttachOptions::default() };
-            let datapath = Datapath::load(&options).expect("it loads");
-            let syn = Packet::syn(guest, peer).frame();
-            datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
+            let datapath =
+                Datapath::load_without_timer(&AttachOptions::of(params)).expect("it loads");
+            let run = |program, packet: &Packet| {
+                datapath.run(program, &packet.frame(), 0).expect("it runs")
+            };
+            run(Program::FromGuest, &Packet::syn(guest, peer));
+            let answer = Packet { flags: SYN | ACK, ack: 1, ..Packet::new(peer, guest) };
+            run(Program::ToGuest, &Packet { window: WINDOW, ..answer });
+            run(Program::FromGuest, &from_guest);
+            let shown = run(Program::ToGuest, &to_guest).frame;
             let key = datapath.maps().flows.keys().next().expect("a flow");
             set_lock(&datapath, &key, HELD);
-            for (program, ack) in [
-                (Program::FromGuest, Packet::new(guest, peer)),
-                (Program::ToGuest, Packet::new(peer, guest)),
-            ] {
-                let frame = Packet { ack: 1, ..ack }.frame();
-                let output = datapath.run(program, &frame, 0).expect("it runs");
-                assert_eq!((output.return_value, output.frame), (verdict, frame));
-            }
-            assert_eq!(datapath.counters().expect("counters").get(counter), 2);
+            let held = datapath.maps().flows.lookup(&key, MapFlags::ANY).expect("read");
+            let verdict = |packet: &Packet| run(Program::FromGuest, packet).return_value;
+            let beyond = if police { DROP } else { NEXT };
+            assert_eq!(verdict(&data(WINDOW.into())), NEXT, "all that the window admits");
+            assert_eq!(verdict(&data(usize::from(WINDOW) + 1)), beyond, "a byte beyond");
+            assert_eq!(
+                verdict(&Packet { ack: 2, ..from_guest.clone() }),
+                beyond,
+                "of nothing sent"
+            );
+            assert_eq!(verdict(&Packet { flags: RST, ..from_guest.clone() }), beyond, "a reset");
+            let output = run(Program::ToGuest, &to_guest);
+            assert_eq!((output.return_value, output.frame), (NEXT, shown), "the same window");
+            let counted = datapath.counters().expect("counters");
+            assert_eq!(counted.get(counters::CONTENDED), 5);
+            assert_eq!(counted.get(counters::POLICED), if police { 3 } else { 0 });
+            assert_eq!(counted.get(counters::UNJUDGED), 0);
+            let after = datapath.maps().flows.lookup(&key, MapFlags::ANY).expect("read");
+            assert_eq!(after, held, "the flow is another CPU's");
         }
     }
 

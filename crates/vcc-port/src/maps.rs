@@ -7,6 +7,7 @@ use vcc_engine::sys;
 
 use crate::object::{self, lacks};
 use crate::plain::{from_bytes, to_bytes};
+use crate::tcx::Hook;
 use crate::{Error, Result, pins};
 
 /// Declares [`Maps`] and all that is done with each of them.
@@ -61,6 +62,14 @@ impl Maps {
         let calls =
             [("call_from_guest", &self.call_from_guest), ("call_to_guest", &self.call_to_guest)];
         object::lend(open, calls, "let a port call the datapath")
+    }
+
+    /// The programs that a hook's program calls.
+    pub(crate) fn calls(&self, hook: Hook) -> &MapHandle {
+        match hook {
+            Hook::FromGuest => &self.call_from_guest,
+            Hook::ToGuest => &self.call_to_guest,
+        }
     }
 
     /// Whether the maps have the layout of this version of vcc.

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{AsRawLibbpf, Link, ProgramMut, libbpf_sys};
+use vcc_engine::sys;
 use vcc_policy::Order;
 
 use crate::{Error, Result};
@@ -31,12 +32,20 @@ impl Hook {
         }
     }
 
-    /// The program of the host that the port's program calls.
-    pub(crate) const fn host_program_name(self) -> &'static str {
+    /// The programs of the host that the port's program calls, in the order of enum vcc_call
+    /// (datapath/abi.h).
+    pub(crate) const fn host_program_names(self) -> &'static [&'static str] {
         match self {
-            Self::FromGuest => "all_from_guest",
-            Self::ToGuest => "all_to_guest",
+            Self::FromGuest => {
+                &["fast_from_guest", "all_from_guest", "rewrite_from_guest", "fack_from_guest"]
+            }
+            Self::ToGuest => &["fast_to_guest", "all_to_guest", "rewrite_to_guest"],
         }
+    }
+
+    /// The program that takes all segments. It has had its name in each version.
+    pub(crate) const fn whole_program_name(self) -> &'static str {
+        self.host_program_names()[sys::CALL_WHOLE as usize]
     }
 
     pub(crate) fn attach_type(self) -> libbpf_sys::bpf_attach_type {

@@ -69,16 +69,17 @@ impl Host {
         load::fresh(None, Room::for_one(1), false, underlays).map(drop)
     }
 
-    /// Makes the ports call the programs.
+    /// Makes the ports call the programs. What they call comes last: until then, they call what they
+    /// called before, which may hand a segment on to what is there already.
     fn call(&self) -> Result<()> {
-        let calls = [
-            (&self.maps.call_from_guest, &self.programs.from_guest),
-            (&self.maps.call_to_guest, &self.programs.to_guest),
-        ];
-        for (array, program) in calls {
-            array
-                .update(&[0; 4], &program.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-                .map_err(|e| Error::system("let ports call the datapath", e))?;
+        for hook in Hook::BOTH {
+            let array = self.maps.calls(hook);
+            for (call, name) in hook.host_program_names().iter().enumerate().rev() {
+                let program = self.programs.get(name).as_raw_fd().to_ne_bytes();
+                array
+                    .update(&(call as u32).to_ne_bytes(), &program, MapFlags::ANY)
+                    .map_err(|e| Error::system("let ports call the datapath", e))?;
+            }
         }
         Ok(())
     }
@@ -124,18 +125,18 @@ impl Host {
 
     /// Lets the flows of a port expire, which has none yet.
     pub(crate) fn open_wheel(&self, index: u32) -> Result<()> {
-        sweep::open(self.programs.sweep.as_fd(), index)
+        sweep::open(self.programs.sweep(), index)
     }
 
     /// Lets the programs of this value expire a port's flows.
     pub(crate) fn renew_wheel(&self, index: u32) -> Result<()> {
-        sweep::renew(self.programs.sweep.as_fd(), index)
+        sweep::renew(self.programs.sweep(), index)
     }
 
     /// Forgets a port to which nothing is attached any more, and its flows, which return what they
     /// hold of pools. Returns how many there were.
     pub(crate) fn leave(&self, index: u32) -> Result<u32> {
-        sweep::close(self.programs.sweep.as_fd(), index)?;
+        sweep::close(self.programs.sweep(), index)?;
         let forgotten = match self.forget_all(index) {
             Ok(forgotten) => forgotten,
             Err(error) => {
@@ -206,7 +207,7 @@ impl Host {
     fn with_sweep<T>(&self, run: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
         match self.pinned_sweep() {
             Some(sweep) => run(sweep.as_fd()),
-            None => run(self.programs.sweep.as_fd()),
+            None => run(self.programs.sweep()),
         }
     }
 
@@ -216,13 +217,10 @@ impl Host {
     }
 }
 
-/// The programs that the ports share.
-struct Programs {
-    from_guest: OwnedFd,
-    to_guest: OwnedFd,
-    /// Visits the flows of a port.
-    sweep: OwnedFd,
-}
+/// The programs that the ports share, in the order of their names.
+struct Programs([OwnedFd; PROGRAMS]);
+
+const PROGRAMS: usize = 8;
 
 impl Programs {
     fn of(object: &Object) -> Result<Self> {
@@ -234,24 +232,45 @@ impl Programs {
     }
 
     fn each(get: impl Fn(&str) -> Result<OwnedFd>) -> Result<Self> {
-        let [from_guest, to_guest, sweep] = Self::NAMES.map(get);
-        Ok(Self { from_guest: from_guest?, to_guest: to_guest?, sweep: sweep? })
+        let mut fds = Vec::with_capacity(PROGRAMS);
+        for name in Self::NAMES {
+            fds.push(get(name)?);
+        }
+        Ok(Self(fds.try_into().expect("a program for each name")))
     }
 
-    const NAMES: [&str; 3] = [
-        Hook::FromGuest.host_program_name(),
-        Hook::ToGuest.host_program_name(),
-        Program::Sweep.name(),
-    ];
+    const NAMES: [&str; PROGRAMS] = {
+        let from_guest = Hook::FromGuest.host_program_names();
+        let to_guest = Hook::ToGuest.host_program_names();
+        [
+            from_guest[0],
+            from_guest[1],
+            from_guest[2],
+            from_guest[3],
+            to_guest[0],
+            to_guest[1],
+            to_guest[2],
+            Program::Sweep.name(),
+        ]
+    };
 
-    fn all(&self) -> [(&'static str, BorrowedFd<'_>); 3] {
-        let fds = [&self.from_guest, &self.to_guest, &self.sweep];
-        std::array::from_fn(|at| (Self::NAMES[at], fds[at].as_fd()))
+    fn all(&self) -> [(&'static str, BorrowedFd<'_>); PROGRAMS] {
+        std::array::from_fn(|at| (Self::NAMES[at], self.0[at].as_fd()))
+    }
+
+    fn get(&self, name: &str) -> BorrowedFd<'_> {
+        let at = Self::NAMES.iter().position(|it| *it == name).expect("a program of a host");
+        self.0[at].as_fd()
+    }
+
+    /// Visits the flows of a port.
+    fn sweep(&self) -> BorrowedFd<'_> {
+        self.get(Program::Sweep.name())
     }
 
     /// What the programs do.
-    fn tags(&self) -> Result<[Tag; 3]> {
-        let mut tags = [Tag::default(); 3];
+    fn tags(&self) -> Result<Tags> {
+        let mut tags = Tags::default();
         for (tag, (_, fd)) in tags.iter_mut().zip(self.all()) {
             let failed = |e| Error::system("read what a program does", e);
             *tag = tcx::program_tag(fd).map_err(failed)?;
@@ -259,6 +278,9 @@ impl Programs {
         Ok(tags)
     }
 }
+
+/// What the programs of a host do, in the order of their names.
+pub(crate) type Tags = [Tag; PROGRAMS];
 
 #[cfg(test)]
 mod races;

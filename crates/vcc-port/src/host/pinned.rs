@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use libbpf_rs::{ErrorKind, MapHandle, Program as BpfProgram, libbpf_sys};
 
-use super::{Host, Programs, Room, load};
+use super::{Host, Programs, Room, Tags, load};
 use vcc_engine::sys;
 
 use crate::maps::{self, CONSTANTS, Maps};
@@ -32,7 +32,7 @@ const NEXTS_MAX: usize = 8;
 /// The pin that says where everything is in the maps.
 pub(crate) const LAYOUT: &str = "layout";
 /// A pin of each version.
-pub(crate) const FROM_GUEST: &str = Hook::FromGuest.host_program_name();
+pub(crate) const FROM_GUEST: &str = Hook::FromGuest.whole_program_name();
 
 impl Host {
     /// The pinned one, or a new one, which is pinned.
@@ -123,7 +123,7 @@ impl Host {
 
     pub(crate) fn take_over_if(
         self: Arc<Self>,
-        is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
+        is_stale: impl Fn(Tags, Tags) -> bool,
     ) -> Result<(Arc<Self>, bool)> {
         let _lock = lock::pins()?;
         self.take_over_locked(is_stale)
@@ -132,7 +132,7 @@ impl Host {
     /// Likewise; the caller holds the lock.
     pub(crate) fn take_over_locked(
         self: Arc<Self>,
-        is_stale: impl Fn([[u8; 8]; 3], [[u8; 8]; 3]) -> bool,
+        is_stale: impl Fn(Tags, Tags) -> bool,
     ) -> Result<(Arc<Self>, bool)> {
         // Of a version that had the same layout and did not say so.
         let layout = Path::new(PLACE).join(LAYOUT);
@@ -177,7 +177,7 @@ impl Host {
     /// other programs than its own, as after an upgrade, and replaces them.
     pub fn make_stale(&self) -> Result<()> {
         let _lock = lock::pins()?;
-        replace_pin(self.programs.to_guest.as_fd(), Program::Sweep.name())
+        replace_pin(self.programs.get(FROM_GUEST), Program::Sweep.name())
     }
 
     /// Makes what is pinned look like that of a version with another layout of maps, in which everything

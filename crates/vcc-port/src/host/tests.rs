@@ -278,7 +278,7 @@ fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ri
     let ports = Ports::load(room(1000), &AttachOptions::of(params));
     let (index, maps) = (INDICES[ONE], &ports.host.maps);
     ports.syn(ONE, 1);
-    sweep::close(ports.host.programs.sweep.as_fd(), index).expect("closed");
+    sweep::close(ports.host.programs.sweep(), index).expect("closed");
     thread::sleep(Duration::from_millis(20));
 
     // The flow moves to a near slot.

@@ -136,9 +136,9 @@ static __always_inline int vary(struct __sk_buff *skb, bool from_guest)
 	switch (at->next) {
 	case NEXT_TRANSLATE:
 		if (from_guest)
-			bpf_tail_call_static(skb, &call_from_guest, 0);
+			bpf_tail_call_static(skb, &call_from_guest, CALL_FAST);
 		else
-			bpf_tail_call_static(skb, &call_to_guest, 0);
+			bpf_tail_call_static(skb, &call_to_guest, CALL_FAST);
 		break;
 	case NEXT_TOUCH:
 	case NEXT_ENTER:

@@ -4,8 +4,10 @@
 //! length changes has no sum (bpf_skb_change_tail makes it CHECKSUM_NONE), so no option is added
 //! or cut off here.
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use libbpf_rs::libbpf_sys::BPF_F_TEST_SKB_CHECKSUM_COMPLETE;
-use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput};
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
 use vcc_engine::{Mode, sys};
 
 use super::{Step, bytes, ipv4, ipv6, options};
@@ -27,17 +29,29 @@ fn load() -> Object {
     map("ports").update(&[0; 4], value, MapFlags::ANY).expect("the parameters are taken");
     let wheel = vec![0; map("wheels").value_size() as usize];
     map("wheels").update(&[0; 4], &wheel, MapFlags::ANY).expect("the wheel is taken");
+    for direction in ["from_guest", "to_guest"] {
+        let array = format!("call_{direction}");
+        let calls = object.maps().find(|map| map.name() == array.as_str()).unwrap();
+        for (call, kind) in (0u32..).zip(["fast", "all", "rewrite"]) {
+            let program = program(&object, &format!("{kind}_{direction}"));
+            let fd = program.as_fd().as_raw_fd().to_ne_bytes();
+            calls.update(&call.to_ne_bytes(), &fd, MapFlags::ANY).expect("a program to call");
+        }
+    }
     object
+}
+
+fn program<'object>(object: &'object Object, name: &str) -> ProgramMut<'object> {
+    object.progs_mut().find(|program| program.name() == name).expect("a program of the object")
 }
 
 fn run(object: &Object, from: Direction, frame: &[u8]) -> libbpf_rs::Result<Vec<u8>> {
     let name = match from {
-        Direction::FromGuest => "all_from_guest",
-        Direction::ToGuest => "all_to_guest",
+        Direction::FromGuest => "fast_from_guest",
+        Direction::ToGuest => "fast_to_guest",
     };
     let mut out = vec![0; frame.len()];
-    let program = object.progs_mut().find(|program| program.name() == name).unwrap();
-    program.test_run(ProgramInput {
+    program(object, name).test_run(ProgramInput {
         data_in: Some(frame),
         data_out: Some(&mut out),
         flags: BPF_F_TEST_SKB_CHECKSUM_COMPLETE,

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The program of the usual segment: of an established connection, new data or an ACK of new data,
+ * with no options but timestamps or a report, and nothing was lost or marked (expected.h). Whatever
+ * it does not take it hands on, unchanged, to the whole engine behind it. The whole engine would do
+ * the same with what it takes.
+ *
+ * A tail call begins a new stack, so both programs have all of it.
+ */
+#ifndef VCC_FAST_H
+#define VCC_FAST_H
+
+#include "events.h"
+#include "fack.h"
+#include "rewrite.h"
+#include "usual.h"
+#include "wheel.h"
+#include "work.h"
+#include "engine.h"
+
+/* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
+#define VERDICT_PASS (-1)
+#define VERDICT_DROP 2
+/* Not a verdict: the whole engine's program takes the segment. */
+#define HAND_ON 1
+
+#define CACHE_LINE_BYTES 64
+
+/*
+ * Prefetches a flow. One among thousands is not cached, and without this the lock, which is a
+ * barrier, and then the engine would miss one cache line after the other.
+ */
+static __always_inline void fetch(const struct vcc_entry *e)
+{
+	const volatile uint32_t *line = (const volatile uint32_t *)&e->flow;
+	const uint32_t words = sizeof(e->flow) / sizeof(*line);
+
+	for (uint32_t at = 0; at < words; at += CACHE_LINE_BYTES / sizeof(*line))
+		(void)line[at];
+	(void)line[words - 1];
+}
+
+/* Apart, or the verifier would follow each bucket separately to the end of the program. */
+VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
+{
+	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
+
+	if (!n)
+		return -1;
+	histogram_count(&n->delays.fabric, fabric_us);
+	histogram_count(&n->delays.guest, guest_us);
+	return 0;
+}
+
+/* Sends a FACK beside a segment from the guest. */
+static __always_inline void send_report(struct __sk_buff *skb, const struct frame *fr,
+					uint32_t port)
+{
+	/* A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it. */
+	if (!fr->ip_length || fack_send(skb))
+		count(port, COUNT_REPORT_LOST);
+}
+
+/*
+ * Leaves a segment whose options change to CALL_REWRITE, which has a stack of its own. It returns
+ * only if the kernel refuses that call, and the segment must be dropped.
+ */
+static __always_inline void rewrite_apart(struct __sk_buff *skb, enum direction dir)
+{
+	if (dir == FROM_GUEST)
+		bpf_tail_call_static(skb, &call_from_guest, CALL_REWRITE);
+	else
+		bpf_tail_call_static(skb, &call_to_guest, CALL_REWRITE);
+}
+
+/* The program behind CALL_REWRITE. */
+static __always_inline int rewrite_work(struct __sk_buff *skb, enum direction dir)
+{
+	struct work *w = work_of_cpu();
+
+	if (w && !rewrite_with_options(skb, &w->frame, &w->segment, &w->action, dir))
+		return VERDICT_PASS;
+	count(skb->cb[CB_PORT], COUNT_REWRITE_FAILED);
+	return VERDICT_DROP;
+}
+
+/* Holds a flow for the usual segment; false: the whole engine has to see to it, which waits. */
+static __always_inline bool hold_usual(struct vcc_entry *e, const struct vcc_key *key)
+{
+	if (flow_try_lock(&e->lock) != LOCK_FREE)
+		return false;
+	if (is_of(e, key) && !e->half_open)
+		return true;
+	flow_unlock(&e->lock, false);
+	return false;
+}
+
+/* The parameters of a held flow; null where the policy has changed, or there is none. */
+static __always_inline const struct vcc_params *treatment_usual(const struct vcc_port *port,
+								const struct vcc_flow *f)
+{
+	if (!port->by_policy)
+		return &port->params;
+	return f->epoch == current_epoch() ? rule_params(f->epoch, f->rule) : 0;
+}
+
+/* Returns a verdict, or HAND_ON. */
+static __always_inline int translate_usual(struct __sk_buff *skb, enum direction dir)
+{
+	struct work *w = work_of_cpu();
+	uint32_t index = skb->cb[CB_PORT];
+
+	if (!w || !parse_usual(skb, dir, index, &w->frame, &w->key, &w->segment))
+		return HAND_ON;
+	const struct frame *fr = &w->frame;
+	struct vcc_segment *s = &w->segment;
+	struct vcc_action *a = &w->action;
+	const struct vcc_port *port = port_at(index);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+
+	if (!port || !e || (dir == TO_GUEST && port->params.trace))
+		return HAND_ON;
+	fetch(e);
+	s->now_us = now_us();
+	if (!hold_usual(e, &w->key))
+		return HAND_ON;
+	struct vcc_flow *f = &e->flow;
+	const struct vcc_params *p = treatment_usual(port, f);
+
+	if (!p || !(dir == FROM_GUEST ? is_expected_from_guest(f, p, s)
+				      : is_expected_to_guest(f, p, s))) {
+		flow_unlock(&e->lock, false);
+		return HAND_ON;
+	}
+	if (dir == FROM_GUEST)
+		expected_from_guest(f, p, s, a);
+	else
+		expected_to_guest(f, p, s, a);
+	release(e, p, &w->key, (uint32_t)(s->now_us / 1000));
+	if (has_delays(a))
+		count_delays(index, a->fabric_us, a->guest_us);
+	bool apart = a->strip || a->emit == EMIT_PACK;
+
+	if (apart)
+		rewrite_apart(skb, dir);
+	if (apart || rewrite_fields(skb, dir, fr, s, a)) {
+		count(index, COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
+	if (dir == FROM_GUEST && a->emit == EMIT_FACK)
+		send_report(skb, fr, index);
+	return VERDICT_PASS;
+}
+
+#endif
