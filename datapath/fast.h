@@ -118,7 +118,14 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	const struct vcc_port *port = port_at(index);
 	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
 
-	if (!port || !e || (dir == TO_GUEST && port->params.trace))
+	if (!port)
+		return VERDICT_PASS;
+	/* Its SYN did not pass this port. */
+	if (!e) {
+		count(index, COUNT_UNKNOWN);
+		return VERDICT_PASS;
+	}
+	if (dir == TO_GUEST && port->params.trace)
 		return HAND_ON;
 	fetch(e);
 	s->now_us = now_us();

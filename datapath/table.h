@@ -28,16 +28,18 @@ static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
 	[__builtin_offsetof(struct vcc_entry, lock)] = LOCK_HELD,
 };
 
-/* A hash of the key (FNV's multiplier). Keys that differ in their ports only never collide. */
+/*
+ * A hash of the key: each word times an odd constant (from SplitMix64 and MurmurHash3), so that
+ * none waits for another. Keys that differ in their ports only never collide.
+ */
 static __always_inline uint64_t key_tag(const struct vcc_key *key)
 {
 	const uint64_t *words = (const void *)key;
-	uint64_t addresses = words[0];
 
 	_Static_assert(sizeof(*key) == 5 * sizeof(*words), "four words of addresses, one of ports");
-	for (int i = 1; i < 4; i++)
-		addresses = addresses * 0x100000001b3ull ^ words[i];
-	return addresses * 0x100000001b3ull ^ words[4];
+	return (words[0] * 0x9e3779b97f4a7c15ull + words[1] * 0xbf58476d1ce4e5b9ull +
+		words[2] * 0x94d049bb133111ebull + words[3] * 0xff51afd7ed558ccdull) ^
+	       words[4];
 }
 
 /*

@@ -86,6 +86,13 @@ unsafe extern "C-unwind" {
         segment: *const Segment,
         to_guest: bool,
     ) -> bool;
+    fn vcc_native_unheld(
+        flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        to_guest: bool,
+        action: *mut Action,
+    );
     fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_is_sound(flow: *const sys::vcc_flow) -> bool;
     fn vcc_native_depends_on_translation(flow: *const sys::vcc_flow) -> bool;
@@ -202,6 +209,15 @@ impl FlowState {
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
+    }
+
+    /// What a shell does with a segment while another CPU holds the flow for too long
+    /// (engine/unheld.h).
+    pub fn unheld(&self, params: &Params, segment: &Segment, to_guest: bool) -> Action {
+        let mut action = Action::default();
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_unheld(&self.0, &params.0, segment, to_guest, &mut action) }
+        action
     }
 
     /// Did vcc change the handshake, so that the connection depends on it?

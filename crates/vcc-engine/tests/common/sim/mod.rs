@@ -21,6 +21,7 @@ pub use path::PathConfig;
 pub use rng::Rng;
 use vcc_engine::{Action, FlowState, Params, sys};
 
+use laws::unheld::is_as_strict;
 use packet::{fack_beside, rewrite, segmented};
 use port::Port;
 
@@ -241,6 +242,7 @@ impl Sim {
         let mut flow = port.flow();
         let action = flow.from_guest(&port.params, &packet.segment);
         port.laws.guest_sent(&port.flow(), &flow, &packet.segment, &action);
+        is_as_strict(&port.flow(), &port.params, &packet.segment, false, &action);
         self.after_call(side, flow, &action);
         let fack = fack_beside(&packet, &action);
         rewrite(&mut packet, &action);
@@ -262,6 +264,7 @@ impl Sim {
             let mut flow = port.flow();
             let action = flow.to_guest(&port.params, &packet.segment);
             port.laws.guest_got(&port.flow(), &flow, &packet.segment, &action);
+            is_as_strict(&port.flow(), &port.params, &packet.segment, true, &action);
             self.after_call(side, flow, &action);
             let lost = side == Side::Guest && self.rng.chance(self.tap_loss_permille);
             if u32::from(action.verdict) != sys::VCC_PASS || lost {

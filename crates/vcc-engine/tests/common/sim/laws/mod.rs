@@ -6,6 +6,7 @@ mod ecn;
 mod feedback;
 mod reductions;
 mod refused;
+pub mod unheld;
 mod windows;
 
 use vcc_engine::{Action, FlowState, Params, Segment, sys};
