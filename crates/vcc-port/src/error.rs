@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{capabilities, limits};
+use crate::{capabilities, kernel, limits};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -28,16 +28,35 @@ pub enum Error {
     #[error("not permitted to {doing}: {why}; run vcc as root on the host")]
     NotPermitted { doing: String, why: String },
 
-    #[error("Linux {release} has no TCX, to which vcc attaches: it needs Linux 6.6 or newer")]
+    #[error("Linux {release} has no TCX, to which vcc attaches: it needs {}", kernel::needed())]
     NoTcx { release: String },
 
-    #[error("the verifier of Linux {release} refused {what} (please report this): {last_lines}")]
-    Verifier { release: String, what: String, last_lines: String },
+    #[error(
+        "the verifier of Linux {release} refused the program {program} of {what}: {last_line}; {log}; \
+         {experience}"
+    )]
+    Verifier {
+        release: String,
+        what: String,
+        program: String,
+        last_line: String,
+        /// Where the whole log is.
+        log: String,
+        /// Whether vcc is known to work on this kernel.
+        experience: String,
+    },
 
     #[error(
-        "the verifier of Linux {release} refused the datapath with the underlay {name}: {last_lines}"
+        "the verifier of Linux {release} refused the program {program} with the underlay {name}: \
+         {last_line}; {log}"
     )]
-    UnderlayRefused { release: String, name: String, last_lines: String },
+    UnderlayRefused {
+        release: String,
+        name: String,
+        program: String,
+        last_line: String,
+        log: String,
+    },
 
     #[error(
         "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"

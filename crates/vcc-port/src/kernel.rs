@@ -2,7 +2,32 @@
 
 use std::ffi::CStr;
 
+/// The first with TCX.
 pub(crate) const OLDEST: (u32, u32) = (6, 6);
+
+/// The kernels that `scripts/check-kernels.sh` has tried (docs/kernels.md), in order.
+const TRIED: [(u32, u32); 8] =
+    [(6, 12), (6, 16), (6, 17), (6, 18), (6, 19), (7, 0), (7, 1), (7, 3)];
+
+/// What to boot, for a message.
+pub(crate) fn needed() -> String {
+    let [(major, minor), ..] = TRIED;
+    format!("Linux {}.{} or newer, and is tried from {major}.{minor} on", OLDEST.0, OLDEST.1)
+}
+
+/// Whether vcc is known to work on the running kernel, and what to do if it does not, for a message.
+pub(crate) fn experience() -> String {
+    experience_of(&release())
+}
+
+fn experience_of(release: &str) -> String {
+    if version(release).is_some_and(|version| TRIED.contains(&version)) {
+        return "vcc works on other builds of this kernel: please report this".into();
+    }
+    let tried: Vec<String> =
+        TRIED.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
+    format!("vcc was not tried on this kernel, but on Linux {}", tried.join(", "))
+}
 
 /// The kernel release, which `uname -r` prints.
 pub(crate) fn release() -> String {
@@ -27,6 +52,14 @@ pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_says_whether_the_kernel_is_known() {
+        assert!(experience_of("6.12.117-cloud").contains("works on other builds"));
+        let other = experience_of("6.8.0-60-generic");
+        assert!(other.contains("not tried") && other.contains("6.12, 6.16"), "{other}");
+        assert!(TRIED.is_sorted() && TRIED[0] >= OLDEST);
+    }
 
     #[test]
     fn versions_of_releases() {

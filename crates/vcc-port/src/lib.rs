@@ -51,6 +51,7 @@ pub mod testing;
 mod trace;
 mod underlays;
 mod usage;
+mod verifier_log;
 
 pub use arrive::Arrived;
 pub use clock::monotonic;

@@ -34,19 +34,23 @@ pub(crate) fn listen<T>(step: impl FnOnce() -> T) -> (T, String) {
     (result, messages.concat())
 }
 
-/// The last lines of the verifier's log, if the messages contain one.
-pub(crate) fn verifier_last_lines(said: &str) -> Option<String> {
-    const LINES: usize = 3;
-    let log = said.split("-- BEGIN PROG LOAD LOG --").nth(1)?;
+/// What the verifier said of a program that it refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub program: String,
+    pub last_line: String,
+    pub log: String,
+}
+
+/// The refusal in the messages of libbpf, if they contain one.
+pub(crate) fn refusal(said: &str) -> Option<Refusal> {
+    let (before, log) = said.split_once("-- BEGIN PROG LOAD LOG --")?;
     let log = log.split("-- END PROG LOAD LOG --").next()?;
-    let lines: Vec<&str> = log
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with("processed "))
-        .collect();
-    let last = lines.iter().skip(lines.len().saturating_sub(LINES));
-    let last: Vec<&str> = last.copied().collect();
-    (!last.is_empty()).then(|| last.join(" | "))
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with("processed ");
+    let last_line = log.lines().map(str::trim).rfind(is_said)?;
+    // libbpf: prog 'NAME':
+    let program = before.rsplit("prog '").next()?.split('\'').next()?;
+    Some(Refusal { program: program.into(), last_line: last_line.into(), log: log.trim().into() })
 }
 
 #[cfg(test)]
@@ -54,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_lines_are_those_of_the_verifier() {
+    fn a_refusal_has_its_program_and_the_last_words() {
         let said = "libbpf: prog 'a': BPF program load failed\n\
                     libbpf: prog 'a': -- BEGIN PROG LOAD LOG --\n\
                     0: R1=ctx() R10=fp0\n1: (b7) r0 = 0\n2: (61) r0 = *(u32 *)(r0 +0)\n\
@@ -62,15 +66,16 @@ mod tests {
                     processed 3 insns (limit 1000000)\n\
                     -- END PROG LOAD LOG --\n\
                     libbpf: failed to load object\n";
-        let expected = "1: (b7) r0 = 0 | 2: (61) r0 = *(u32 *)(r0 +0) \
-                        | R0 invalid mem access 'scalar'";
-        assert_eq!(verifier_last_lines(said).as_deref(), Some(expected));
+        let refusal = refusal(said).expect("a refusal");
+        assert_eq!(refusal.program, "a");
+        assert_eq!(refusal.last_line, "R0 invalid mem access 'scalar'");
+        assert!(refusal.log.starts_with("0: R1") && refusal.log.ends_with("(limit 1000000)"));
     }
 
     #[test]
-    fn no_log_no_lines() {
-        assert_eq!(verifier_last_lines("libbpf: failed to load object\n"), None);
+    fn no_log_no_refusal() {
+        assert_eq!(refusal("libbpf: failed to load object\n"), None);
         let empty = "-- BEGIN PROG LOAD LOG --\n-- END PROG LOAD LOG --";
-        assert_eq!(verifier_last_lines(empty), None);
+        assert_eq!(refusal(empty), None);
     }
 }

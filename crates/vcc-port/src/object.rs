@@ -4,7 +4,8 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::{MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
 
-use crate::{Error, Result, kernel, libbpf};
+use crate::libbpf::Refusal;
+use crate::{Error, Result, kernel, libbpf, verifier_log};
 
 /// Opens an object; `what` names it in messages.
 pub fn open(object: &[u8], what: &str) -> Result<OpenObject> {
@@ -46,10 +47,15 @@ pub(crate) fn lacks(name: &str) -> Error {
 
 pub fn load(open: OpenObject, what: &str) -> Result<Object> {
     let (result, said) = libbpf::listen(|| open.load());
-    result.map_err(|e| match libbpf::verifier_last_lines(&said) {
-        Some(last_lines) => {
-            Error::Verifier { release: kernel::release(), what: what.into(), last_lines }
-        }
+    result.map_err(|e| match libbpf::refusal(&said) {
+        Some(Refusal { program, last_line, log }) => Error::Verifier {
+            release: kernel::release(),
+            what: what.into(),
+            program,
+            last_line,
+            log: verifier_log::write(&log),
+            experience: kernel::experience(),
+        },
         None => Error::system(format!("load {what}"), e),
     })
 }

@@ -40,8 +40,8 @@ fn kernel() -> Found {
         return Ok(format!("Linux {release}"));
     }
     Err(Missing {
-        found: format!("Linux {release} is older than 6.6"),
-        remedy: "boot Linux 6.6 or newer",
+        found: format!("Linux {release} has no TCX; vcc needs {}", kernel::needed()),
+        remedy: "boot a newer kernel",
     })
 }
 
@@ -58,7 +58,7 @@ fn held_capabilities() -> Found {
 }
 
 fn tcx() -> Found {
-    let remedy = "boot Linux 6.6 or newer, built with CONFIG_NET_XGRESS";
+    let remedy = "boot a newer kernel, built with CONFIG_NET_XGRESS";
     let found = probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))?;
     Ok(found.into())
 }
@@ -115,6 +115,8 @@ fn grace_periods() -> String {
 fn datapath() -> Found {
     match Datapath::load(&AttachOptions::default()) {
         Ok(_) => Ok("loads".into()),
-        Err(error) => Err(Missing { found: error.to_string(), remedy: "report this line" }),
+        Err(error) => {
+            Err(Missing { found: error.to_string(), remedy: "report this line, with the log" })
+        }
     }
 }

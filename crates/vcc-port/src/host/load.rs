@@ -150,6 +150,10 @@ mod tests {
         let said = error.to_string();
         assert!(said.contains("verifier of Linux"), "{said}");
         assert!(said.contains("invalid bpf_context access"), "{said}");
+        assert!(said.contains("refused the program fast_from_guest of the datapath"), "{said}");
+        let log = said.split("the whole log is in ").nth(1).and_then(|it| it.split(';').next());
+        let log = std::fs::read_to_string(log.expect("where it is")).expect("the log");
+        assert!(log.lines().count() > 1 && log.contains("invalid bpf_context access"), "{log}");
         assert!(!said.contains('\n'), "{said}");
     }
 }

@@ -120,8 +120,9 @@ impl Underlays {
 /// The verifier took the datapath without it.
 fn refused(error: Error, object: &Object) -> Error {
     match error {
-        Error::Verifier { release, last_lines, .. } => {
-            Error::UnderlayRefused { release, name: object.name().into(), last_lines }
+        Error::Verifier { release, program, last_line, log, .. } => {
+            let name = object.name().into();
+            Error::UnderlayRefused { release, name, program, last_line, log }
         }
         error => error,
     }

@@ -10,6 +10,9 @@ use crate::output;
 
 /// Check what this kernel and process provide, and what is missing; or who else works on a device
 ///
+/// The command ends with an error if attaching would not work. What only the lab needs is listed, and
+/// is no error.
+///
 /// With --device, the command tells which programs, queues and switches work on the device, where vcc
 /// stands among them, and whether vcc sees what passes. It ends with an error if something hides
 /// segments from vcc.
@@ -42,7 +45,12 @@ fn look_at_host(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         output::say(&report(&checks));
     }
-    Ok(code(checks.iter().all(|check| check.ok)))
+    Ok(code(can_attach(&checks)))
+}
+
+/// What only the lab needs keeps nobody from attaching.
+fn can_attach(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.ok || check.need != Need::Attach)
 }
 
 #[derive(Serialize)]
@@ -100,10 +108,11 @@ fn report(checks: &[Check]) -> String {
             }
         }
     }
-    let missing = checks.iter().filter(|check| !check.ok).count();
-    text += &match missing {
-        0 => "Nothing is missing.\n".to_owned(),
-        n => format!("{n} missing.\n"),
+    let missing = |need| checks.iter().filter(|check| check.need == need && !check.ok).count();
+    text += &match (missing(Need::Attach), missing(Need::Lab)) {
+        (0, 0) => "Nothing is missing.\n".to_owned(),
+        (0, n) => format!("vcc can attach; {n} missing that only the lab needs.\n"),
+        (n, _) => format!("vcc cannot attach: {n} missing.\n"),
     };
     text
 }
