@@ -6,6 +6,7 @@
 #
 # --quick: the oldest kernel that vcc supports and the newest, with three checks in each.
 # --only PATTERN: the kernels whose release contains it; the table stays as it is.
+# Logs go to results/kernels/.
 #
 # Exit code 77: skipped, for the reason in the last line.
 set -u
@@ -24,10 +25,11 @@ while :; do
 	shift
 done
 vcc=${1:-target/release/vcc}
-table=docs/kernels.md
+page=docs/kernels.md
 # vcc attaches by TCX.
 supported=6.6
-# A kernel that hangs; with all checks, one takes two minutes.
+machines=2
+# A kernel that hangs; with all checks, one takes three minutes.
 patience=${VCC_KERNEL_SECONDS:-600}
 qemu='qemu-system-x86_64'
 
@@ -92,17 +94,19 @@ done
 [ -z "$quick" ] || : >"$root/short"
 pack "$root" "$work/base"
 
-# boot DIRECTORY LOG
+# boot DIRECTORY: prints what its machine says. With one CPU, since kernels change code that other CPUs
+# run in a way that QEMU, without KVM, at times does not follow.
 boot() {
-	mkdir -p "$work/own"
-	cp -r "$1/modules" "$work/own/"
-	pack "$work/own" "$work/own.cpio"
-	rm -r "$work/own"
-	cat "$work/base" "$work/own.cpio" >"$work/initrd"
-	timeout "$patience" $qemu -machine q35 -accel tcg -cpu max,-erms,-fsrm -smp 2 -m 1G -nodefaults \
-		-display none -no-reboot -serial stdio -kernel "$1/vmlinuz" -initrd "$work/initrd" \
-		-append 'console=ttyS0 no_timer_check quiet loglevel=1 panic=-1' </dev/null 2>&1 |
-		sed -u 's/\r//g; s/^.*\(kernel [0-9][^ ]*, vcc \)/\1/' | tee "$2"
+	local own
+	own=$(mktemp -d "$work/own.XXXXXX")
+	mkdir "$own/root"
+	cp -r "$1/modules" "$own/root/"
+	pack "$own/root" "$own/modules"
+	cat "$work/base" "$own/modules" >"$own/initrd"
+	timeout "$patience" $qemu -machine q35 -accel tcg -cpu max,-erms,-fsrm -m 1G -nodefaults \
+		-display none -no-reboot -serial stdio -kernel "$1/vmlinuz" -initrd "$own/initrd" \
+		-append 'console=ttyS0 no_timer_check quiet loglevel=1 panic=-1' </dev/null 2>&1 | sed 's/\r//g'
+	rm -r "$own"
 }
 
 # older RELEASE VERSION
@@ -110,27 +114,88 @@ older() {
 	[ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
 }
 
-passed=0 failed=0 skipped=0 kernels=0
-while IFS=$'\t' read -r release distribution directory; do
-	kernels=$((kernels + 1))
-	echo "== $release, $distribution"
-	log=$work/$release
-	boot "$directory" "$log"
+# run RELEASE DISTRIBUTION DIRECTORY: its checks, into a log.
+run() {
+	local log=$logs/$1
+	boot "$3" >"$log"
 	if ! grep -qx end "$log"; then
-		echo "FAILED boot: the checks did not end within $patience s" | tee -a "$log"
+		echo "FAILED boot: the checks did not end within $patience s" >>"$log"
 	fi
-	if older "$release" "$supported"; then
-		# What vcc has to do here is to refuse, and to say why.
-		if grep -q "^FAILED attach.*$supported" "$log" && grep -q '^FAILED doctor' "$log"; then
-			sed -i 's/^FAILED \(attach\|doctor\)/refused \1/' "$log"
-			echo "ok refusal: $(sed -n 's/^refused attach[^:]*: //p' "$log")"
-			passed=$((passed + 1))
-		fi
+	# What vcc has to do on an older kernel is to refuse, and to say why.
+	if older "$1" "$supported" && grep -q "^FAILED attach.*$supported" "$log"; then
+		sed -i 's/^FAILED \(attach\|doctor\)/refused \1/' "$log"
+		echo "ok refusal: $(sed -n 's/^refused attach[^:]*: //p' "$log")" >>"$log"
 	fi
-	passed=$((passed + $(grep -c '^ok ' "$log")))
-	failed=$((failed + $(grep -c '^FAILED ' "$log")))
-	skipped=$((skipped + $(grep -c '^skipped ' "$log")))
-done <"$work/kernels"
+	# At once, so that the lines of two kernels do not mix.
+	{
+		echo "== $1, $2"
+		cat "$log"
+	} >"$log.all"
+	cat "$log.all"
+	rm "$log.all"
+}
 
-echo "$kernels kernels: $passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+# row RELEASE DISTRIBUTION: of the table; a column has the checks whose names begin with its own.
+columns='doctor,attach,IPv4,IPv6,FQ-CoDel,trace,guests,underlays,beside DCTCP,vcc run,drain,detach,log'
+row() {
+	awk -v kernel="$1" -v distribution="$2" -v columns="$columns" '
+		/^(ok|FAILED|skipped|refused) / {
+			result = $1
+			text = substr($0, length($1) + 2)
+			name = text
+			sub(/[:,].*/, "", name)
+			said = text
+			sub(/^[^:]*: /, "", said)
+			# The worst of a column.
+			if (!(name in cell) || cell[name] == "ok")
+				cell[name] = result
+			if (result == "ok" && name == "beside DCTCP")
+				cell[name] = substr(said, match(said, /[0-9.]*$/))
+			# What attaching is refused for is what doctor says, too.
+			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
+				gsub(/[|]/, "\\|", said)
+				why = why (why == "" ? "" : "; ") substr(text, 1, index(text, ":")) " `" said "`"
+			}
+		}
+		END {
+			count = split(columns, names, ",")
+			printf "| %s | %s |", kernel, distribution
+			for (i = 1; i <= count; i++)
+				printf " %s |", names[i] in cell ? cell[names[i]] : "-"
+			print " " why " |"
+		}' "$logs/$1"
+}
+
+# What is between the markers of the page.
+table() {
+	local release distribution directory
+	echo "On $(date -u +%F), with vcc $("$vcc" --version | cut -d ' ' -f 2-)."
+	echo
+	echo "| kernel | distribution | ${columns//,/ | } | why not |"
+	echo "|---|---|$(echo "$columns" | tr ',' '\n' | sed 's/.*/---|/' | tr -d '\n')---|"
+	while IFS=$'\t' read -r release distribution directory; do
+		row "$release" "$distribution"
+	done <"$work/kernels"
+}
+
+# Two at a time: a machine has one CPU.
+logs=${RESULTS:-results}/kernels
+mkdir -p "$logs" || fail "cannot create $logs"
+while IFS=$'\t' read -r release distribution directory; do
+	while [ "$(jobs -rp | wc -l)" -ge "$machines" ]; do
+		wait -n
+	done
+	run "$release" "$distribution" "$directory" &
+done <"$work/kernels"
+wait
+
+count() {
+	cut -f 1 "$work/kernels" | (cd "$logs" && xargs cat) | grep -c "^$1 "
+}
+if [ -z "$quick$only" ]; then
+	table >"$work/table"
+	sed -i -e '/^<!-- kernels: begin -->$/,/^<!-- kernels: end -->$/{//!d}' \
+		-e "/^<!-- kernels: begin -->\$/r $work/table" "$page"
+fi
+echo "$(wc -l <"$work/kernels") kernels: $(count ok) passed, $(count FAILED) failed, $(count skipped) skipped"
+[ "$(count FAILED)" = 0 ]

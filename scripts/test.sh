@@ -120,6 +120,7 @@ check 'sources of another layout' scripts/check-upgrade.sh --sources
 check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
 check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
 check_or_skip 'release' scripts/test/release.sh "$vcc"
+check_or_skip 'kernels, short' scripts/check-kernels.sh --quick "$vcc"
 check_or_skip 'Kubernetes manifest' scripts/test/kubernetes.sh "$vcc"
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then

@@ -2,11 +2,12 @@
 # Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
 # sanitizers, fuzzing, all experiments at full length, stacks that are not Linux, peers that are not
 # honest, ten minutes of short connections, a soak, virtual machines that migrate, a release made twice,
-# upgrades and downgrades, a thousand agents of a cluster, PVTCP's patch in Debian's kernel, and the benchmarks.
+# upgrades and downgrades, a thousand agents of a cluster, PVTCP's patch in Debian's kernel,
+# Debian's kernels in QEMU, and the benchmarks.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
 #                          sanitizers fuzz stacks peers expiry races chaos soak moves release
-#                          upgrade fleet x86 accecn experiments bench
+#                          upgrade fleet x86 accecn kernels experiments bench
 #
 # Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
 # and their tables into README.md and docs/; docs/evidence.md gets the last line of each other check.
@@ -23,11 +24,11 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet x86 accecn experiments bench}
+parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet x86 accecn kernels experiments bench}
 for part in $parts; do
 	case $part in
 	tests | proofs | theorems | faults | sanitizers | fuzz | stacks | peers | expiry | races) ;;
-	chaos | soak | moves | release | upgrade | fleet | x86 | accecn | experiments | bench) ;;
+	chaos | soak | moves | release | upgrade | fleet | x86 | accecn | kernels | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -159,6 +160,7 @@ fi
 	VCC_FLEET=1000 "${cargo[@]}" test --release --package vcc-kube --test fleet -- --ignored --nocapture
 ! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
 ! is_wanted accecn || check 'scripts/check-accecn.sh' scripts/check-accecn.sh
+! is_wanted kernels || check 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
 ! is_wanted experiments || experiments
 ! is_wanted bench || bench
 
