@@ -105,7 +105,7 @@ boot() {
 	cat "$work/base" "$own/modules" >"$own/initrd"
 	timeout "$patience" $qemu -machine q35 -accel tcg -cpu max,-erms,-fsrm -m 1G -nodefaults \
 		-display none -no-reboot -serial stdio -kernel "$1/vmlinuz" -initrd "$own/initrd" \
-		-append 'console=ttyS0 no_timer_check quiet loglevel=1 panic=-1' </dev/null 2>&1 | sed 's/\r//g'
+		-append 'console=ttyS0 no_timer_check quiet loglevel=1 panic=-1' </dev/null 2>&1 | sed -u 's/\r//g'
 	rm -r "$own"
 }
 
@@ -116,13 +116,17 @@ older() {
 
 # run RELEASE DISTRIBUTION DIRECTORY: its checks, into a log.
 run() {
-	local log=$logs/$1
+	local log=$logs/$1 reason
 	boot "$3" >"$log"
 	if ! grep -qx end "$log"; then
 		echo "FAILED boot: the checks did not end within $patience s" >>"$log"
 	fi
-	# What vcc has to do on an older kernel is to refuse, and to say why.
-	if older "$1" "$supported" && grep -q "^FAILED attach.*$supported" "$log"; then
+	# Where vcc cannot work, it has to refuse, and to say why: an older kernel has no TCX, and PREEMPT_RT
+	# has no timers for BPF.
+	reason=
+	! older "$1" "$supported" || reason=$supported
+	[[ $1 != *-rt-* ]] || reason=PREEMPT_RT
+	if [ -n "$reason" ] && grep '^FAILED attach' "$log" | grep -v 'please report' | grep -q "$reason"; then
 		sed -i 's/^FAILED \(attach\|doctor\)/refused \1/' "$log"
 		echo "ok refusal: $(sed -n 's/^refused attach[^:]*: //p' "$log")" >>"$log"
 	fi
@@ -153,7 +157,7 @@ row() {
 				cell[name] = substr(said, match(said, /[0-9.]*$/))
 			# What attaching is refused for is what doctor says, too.
 			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
-				gsub(/[|]/, "\\|", said)
+				gsub(/[|]/, "\\\\|", said)
 				why = why (why == "" ? "" : "; ") substr(text, 1, index(text, ":")) " `" said "`"
 			}
 		}

@@ -71,7 +71,8 @@ if [ "${1-}" = release ]; then
 fi
 # Used by tests only: a browser for the live page and the lab's report, linters for scripts and
 # package, readers for man pages and completions, readers of container images, QEMU for a guest behind
-# `vcc domain` and, with busybox, for other kernels, Open vSwitch for a port of it. Tests whose tool is missing are skipped.
+# `vcc domain`, and with busybox and xz for Debian's kernels, Open vSwitch for a port of it. Tests whose
+# tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
 	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
@@ -87,7 +88,8 @@ if [ "${1-}" = test ]; then
 	fi
 fi
 # lwIP, a guest that is not Linux. netstack, another one, needs a newer Go than Debian 12's. QEMU and
-# passt are for virtual machines (live-domain); the runtime of clang's sanitizers is a package of its own.
+# passt are for virtual machines (live-domain), QEMU and busybox for Debian's kernels; the runtime of
+# clang's sanitizers is a package of its own.
 if [ "${1-}" = verify ]; then
 	for package in liblwip-dev qemu-system-x86 busybox-static xz-utils passt libclang-rt-16-dev; do
 		is_installed "$package" || wanted="$wanted $package"

@@ -62,6 +62,7 @@ pages! {
     glossary: "docs/glossary.md",
     guests: "docs/guests.md",
     index: "docs/README.md",
+    kernels: "docs/kernels.md",
     kubernetes: "docs/kubernetes.md",
     laws: "docs/laws.md",
     limits: "docs/limits.md",
