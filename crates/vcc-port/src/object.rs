@@ -52,9 +52,9 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
             release: kernel::release(),
             what: what.into(),
             program,
+            experience: kernel::experience(&last_line),
             last_line,
             log: verifier_log::write(&log),
-            experience: kernel::experience(),
         },
         None => Error::system(format!("load {what}"), e),
     })
