@@ -157,6 +157,7 @@ row() {
 				cell[name] = substr(said, match(said, /[0-9.]*$/))
 			# What attaching is refused for is what doctor says, too.
 			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
+				gsub(/`/, "\"", said)
 				gsub(/[|]/, "\\\\|", said)
 				why = why (why == "" ? "" : "; ") substr(text, 1, index(text, ":")) " `" said "`"
 			}
