@@ -4,6 +4,16 @@ use std::io;
 
 use crate::{capabilities, kernel, limits};
 
+/// What the verifier said of a program.
+#[derive(Debug)]
+pub struct VerifierRefusal {
+    pub release: String,
+    pub program: String,
+    pub last_line: String,
+    /// Where the whole log is.
+    pub log: String,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no network device `{device}` in this network namespace (`ip link` lists them)")]
@@ -32,31 +42,21 @@ pub enum Error {
     NoTcx { release: String },
 
     #[error(
-        "the verifier of Linux {release} refused the program {program} of {what}: {last_line}; {log}; \
-         {experience}"
+        "the verifier of Linux {} refused the program {} of {what}: {}; {}; {experience}",
+        .refusal.release, .refusal.program, .refusal.last_line, .refusal.log
     )]
     Verifier {
-        release: String,
         what: String,
-        program: String,
-        last_line: String,
-        /// Where the whole log is.
-        log: String,
+        refusal: Box<VerifierRefusal>,
         /// Whether vcc is known to work on this kernel.
         experience: String,
     },
 
     #[error(
-        "the verifier of Linux {release} refused the program {program} with the underlay {name}: \
-         {last_line}; {log}"
+        "the verifier of Linux {} refused the program {} with the underlay {name}: {}; {}",
+        .refusal.release, .refusal.program, .refusal.last_line, .refusal.log
     )]
-    UnderlayRefused {
-        release: String,
-        name: String,
-        program: String,
-        last_line: String,
-        log: String,
-    },
+    UnderlayRefused { name: String, refusal: Box<VerifierRefusal> },
 
     #[error(
         "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"

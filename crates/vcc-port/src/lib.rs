@@ -58,7 +58,7 @@ pub use clock::monotonic;
 pub use counters::{Counter, Counters};
 pub use datapath::Datapath;
 pub use emit::{Emitted, Emitter};
-pub use error::Error;
+pub use error::{Error, VerifierRefusal};
 pub use flows::{Flow, FlowId};
 pub use governor::Governor;
 pub use grace::Expedited;

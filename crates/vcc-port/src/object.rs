@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 
 use libbpf_rs::{MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
 
+use crate::error::VerifierRefusal;
 use crate::libbpf::Refusal;
 use crate::{Error, Result, kernel, libbpf, verifier_log};
 
@@ -49,12 +50,14 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
     let (result, said) = libbpf::listen(|| open.load());
     result.map_err(|e| match libbpf::refusal(&said) {
         Some(Refusal { program, last_line, log }) => Error::Verifier {
-            release: kernel::release(),
             what: what.into(),
-            program,
             experience: kernel::experience(&last_line),
-            last_line,
-            log: verifier_log::write(&log),
+            refusal: Box::new(VerifierRefusal {
+                release: kernel::release(),
+                program,
+                last_line,
+                log: verifier_log::write(&log),
+            }),
         },
         None => Error::system(format!("load {what}"), e),
     })

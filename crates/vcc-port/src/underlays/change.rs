@@ -120,9 +120,8 @@ impl Underlays {
 /// The verifier took the datapath without it.
 fn refused(error: Error, object: &Object) -> Error {
     match error {
-        Error::Verifier { release, program, last_line, log, .. } => {
-            let name = object.name().into();
-            Error::UnderlayRefused { release, name, program, last_line, log }
+        Error::Verifier { refusal, .. } => {
+            Error::UnderlayRefused { name: object.name().into(), refusal }
         }
         error => error,
     }
