@@ -150,7 +150,8 @@ fn what_the_verifier_refuses_changes_nothing() {
         gentle.build();
         let refused = gentle.underlay("load gentle.o").complaint(1);
         assert!(refused.starts_with("the verifier of Linux "), "{refused}");
-        assert!(refused.contains(" refused the datapath with the underlay gentle: "), "{refused}");
+        assert!(refused.contains("_guest with the underlay gentle: "), "{refused}");
+        assert!(refused.contains("; the whole log is in /run/vcc/verifier-"), "{refused}");
         exchange(&mut one, &mut other);
         assert_eq!(connection().0, "gentle");
     });
