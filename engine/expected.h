@@ -32,10 +32,7 @@ VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t ecn_bits, uint32_
 	return (s->flags | TCP_PSH) == (TCP_ACK | TCP_PSH | ecn_bits) && !(s->options & ~options);
 }
 
-/*
- * From-guest: new data in order while other data is in flight and the guest owes no ACK, or an ACK
- * alone.
- */
+/* From-guest: new data in order, or an ACK alone. */
 VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				       const struct vcc_segment *s)
 {
@@ -43,8 +40,8 @@ VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vc
 		return false;
 	if (!s->payload_bytes)
 		return true;
-	return s->seq == f->snd_nxt && flight_bytes(f) &&
-	       seq_plausible(f->snd_una, segment_end(s)) && !tells_mss(f, s);
+	return s->seq == f->snd_nxt && seq_plausible(f->snd_una, segment_end(s)) &&
+	       !tells_mss(f, s);
 }
 
 /* segment_from_guest() for is_expected_from_guest(). */
@@ -61,6 +58,9 @@ VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params 
 	track_receiver(f, s);
 	if (s->payload_bytes) {
 		sent = SENT_NEW;
+		restart_after_idle(f, p, s);
+		if (!flight_bytes(f))
+			f->progress_us = now_us; /* RFC 6298, 5.1 */
 		f->snd_nxt = segment_end(s);
 		rtt_start(f, f->snd_nxt, now_us);
 		cwnd_validate(f, p, now_us, s->seg_bytes);
@@ -112,16 +112,13 @@ VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_
 				     const struct vcc_segment *s)
 {
 	uint32_t acked_bytes = s->ack - f->snd_una;
-	/* Below the RTO (rtt.h), a window that is not used in full is valid (RFC 7661). */
-	uint32_t valid_us = vcc_min(p->rto_min_us, RTO_INITIAL_US);
 	uint32_t ace = f->accecn ? with_ace(0, f->ace_heard) : 0;
 	uint32_t options = OPT_TIMESTAMPS | OPT_PACK | (f->accecn ? OPT_ACCECN | OPT_ACCECN_CE : 0);
 
 	return is_plain(s, ace, options) && is_at_ease(f, p) && (f->flags & FLOW_WINDOW_SHOWN) &&
 	       (acked_bytes || s->payload_bytes) && acked_bytes <= flight_bytes(f) &&
 	       in_guests_window(f, s) &&
-	       (f->accecn ? is_expected_count(f, s, acked_bytes) : is_expected_report(f, s)) &&
-	       (window_limited(f) || elapsed_us(f->validated_us, f->sent_us) < valid_us);
+	       (f->accecn ? is_expected_count(f, s, acked_bytes) : is_expected_report(f, s));
 }
 
 /* AccECN: accounts for the ACK as marks_by_accecn() does. */
@@ -167,6 +164,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	a->strip = !!(s->options & OPT_OURS);
 	note_seen(f, s);
 	track_peer(f, s);
+	application_limited(f, p);
 	if (acked_bytes)
 		news.rtt_us = track_advance(f, s);
 	path_measure(f, p, s, &news);

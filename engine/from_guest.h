@@ -14,17 +14,26 @@
 #include "push.h"
 #include "rcv_rtt.h"
 
-/* After an idle RTO, the guest restarts from the restart window (RFC 5681, 4.1). */
-VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
-				   const struct vcc_segment *s)
+/* If an RTO has passed, restarts from the restart window. Apart, for it is rare. */
+VCC_APART int window_restart(struct vcc_flow *f, const struct vcc_params *p,
+			     const struct vcc_segment *s)
 {
-	if (!s->payload_bytes || flight_bytes(f) ||
-	    elapsed_us(f->progress_us, (uint32_t)s->now_us) < idle_rto_us(f, p))
-		return;
+	if (!f || !p || !s || elapsed_us(f->progress_us, (uint32_t)s->now_us) < idle_rto_us(f, p))
+		return 0;
 	undo_forbid(f);
 	cc_on_idle(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 	reduction_restart(f);
 	cwnd_validated(f, (uint32_t)s->now_us);
+	return 0;
+}
+
+/* The guest sends after it had nothing in flight (RFC 5681, 4.1). */
+VCC_INLINE void restart_after_idle(struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s)
+{
+	if (s->payload_bytes && !flight_bytes(f) &&
+	    elapsed_us(f->progress_us, (uint32_t)s->now_us) >= rto_least_us(p))
+		window_restart(f, p, s);
 }
 
 /* Tracks a segment of the guest and validates its window. */

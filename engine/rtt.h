@@ -83,4 +83,10 @@ VCC_INLINE uint32_t rto_us(const struct vcc_flow *f, uint32_t rto_min_us)
 	return vcc_min(rto << vcc_min(f->rto_backoff, RTO_BACKOFF_MAX), RTO_MAX_US);
 }
 
+/* No RTO is shorter, whatever was measured. */
+VCC_INLINE uint32_t rto_least_us(const struct vcc_params *p)
+{
+	return vcc_min(p->rto_min_us, RTO_INITIAL_US);
+}
+
 #endif

@@ -72,27 +72,38 @@ VCC_INLINE uint32_t idle_rto_us(const struct vcc_flow *f, const struct vcc_param
 	return rto_us(f, vcc_max(p->rto_min_us, least_us));
 }
 
-/*
- * The guest waits for an ACK or for its application. Reduces a window that has not been used for an
- * RTO (Linux: tcp_cwnd_application_limited, tcp_current_ssthresh).
- */
-VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
+/* An ACK may have validated the window long after data was last sent. */
+VCC_INLINE int32_t unused_us(const struct vcc_flow *f)
 {
-	/* An ACK may have validated the window long after data was last sent. */
-	int32_t unused_us = (int32_t)(f->sent_us - f->validated_us);
+	return (int32_t)(f->sent_us - f->validated_us);
+}
 
-	if (window_limited(f) || unused_us < (int32_t)idle_rto_us(f, p))
-		return;
+/* Reduces a window that has not been used for an RTO. Apart, for it is rare. */
+VCC_APART int window_reduce_unused(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (!f || !p || unused_us(f) < (int32_t)idle_rto_us(f, p) || !f->mss_bytes)
+		return 0;
 	uint32_t cwnd_segs = f->cc.cwnd_segs;
 	uint32_t used_segs =
 	    vcc_max(bytes_to_segs_ceil(f, f->used_max_bytes), vcc_max(p->initial_window_segs, 1));
 
 	cwnd_validated(f, f->sent_us);
 	if (f->ca_state != CA_OPEN || used_segs >= cwnd_segs)
-		return;
+		return 0;
 	f->cc.ssthresh_segs = vcc_max(f->cc.ssthresh_segs, cwnd_segs / 2 + cwnd_segs / 4);
 	f->cc.cwnd_segs = (cwnd_segs + used_segs) / 2;
 	VCC_LAW(f->cc.cwnd_segs >= 1 && f->cc.cwnd_segs < cwnd_segs);
+	return 0;
+}
+
+/*
+ * The guest waits for an ACK or for its application (RFC 7661; Linux: tcp_cwnd_application_limited,
+ * tcp_current_ssthresh).
+ */
+VCC_INLINE void application_limited(struct vcc_flow *f, const struct vcc_params *p)
+{
+	if (!window_limited(f) && unused_us(f) >= (int32_t)rto_least_us(p))
+		window_reduce_unused(f, p);
 }
 
 /*
