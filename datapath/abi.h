@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 14u
+#define LAYOUT_VERSION 15u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -77,21 +77,25 @@ enum vcc_queue {
 };
 
 /*
- * A value of the flow map. User space reads it without the lock, so a copy may hold part of a
- * segment's changes.
+ * A value of the flow map, whose key is the flow's tag (tag.h). With a key of 8 bytes, the kernel's
+ * entry begins at a cache line (BPF's allocator, struct htab_elem), and struct vcc_flow says which
+ * lines a segment touches.
+ *
+ * User space reads it without the lock, so a copy may hold part of a segment's changes.
  */
 struct vcc_entry {
 	uint32_t lock;	 /* enum lock_state */
 	uint32_t due_ms; /* the flow's deadline; CLOCK_MONOTONIC */
 	/*
-	 * A hash of the key. The kernel may reuse the memory of a deleted entry at once, so a
-	 * program that looked an entry up must check the tag after locking it.
+	 * tag_check() of the key. The kernel may reuse the memory of a deleted entry at once, so a
+	 * program that looked an entry up must compare this after locking it.
 	 */
-	uint64_t tag;
+	uint64_t check;
 	struct vcc_flow flow;
 	struct vcc_place due;  /* the flow's position in the timer wheel */
 	uint32_t half_open;    /* bool: usage.half_open and QUEUE_HALF_OPEN include the flow */
 	uint32_t half_open_at; /* its position in QUEUE_HALF_OPEN */
+	struct vcc_key key;
 	/*
 	 * With KEY_INSIDE: the tunnels from and to the guest (tunnel.h); 0: not seen yet. They may
 	 * differ, for some overlays number the destination's network, or the sender's identity.
@@ -171,6 +175,7 @@ enum vcc_policy_limit {
 	PORTS_MAX = 4096,	/* ports of a host */
 	POLICY_NAME_BYTES = 64, /* name of a rule or pool, with the terminating zero */
 	PORT_NUMBERS = 65536,
+	TAG_SECRETS = 10, /* a word of struct vcc_key each */
 	VLAN_IDS = 4096,
 	EDITIONS = 2, /* the current one, and its predecessor or successor */
 };
@@ -212,6 +217,9 @@ struct vcc_host_constants {
 	 */
 	uint32_t flows_max;
 	uint32_t flows_reserved;
+	uint32_t reserved;
+	/* Random, so that nobody finds two connections with one tag (tag.h). */
+	uint64_t tag_secrets[TAG_SECRETS];
 };
 
 /* A bit per rule; the first rule is the lowest bit. */

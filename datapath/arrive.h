@@ -39,14 +39,15 @@ static __always_inline int arrive_under_policy(struct vcc_entry *e, const struct
  * description says more or is to hold instead. Returns 0, or EEXIST: the port knows better.
  */
 static __always_inline int hold_outdone(struct __sk_buff *skb, struct vcc_entry *e,
-					const struct vcc_port *port, const struct vcc_key *key)
+					const struct vcc_port *port, const struct vcc_key *key,
+					uint64_t tag)
 {
 	uint32_t snd_una, rcv_wup;
 
 	if (bpf_skb_load_bytes(skb, ARRIVAL_NUMBER(snd_una), &snd_una, sizeof(snd_una)) ||
 	    bpf_skb_load_bytes(skb, ARRIVAL_NUMBER(rcv_wup), &rcv_wup, sizeof(rcv_wup)))
 		return -EINVAL;
-	if (hold(e, key) != LOCK_FREE)
+	if (hold(e, key, tag) != LOCK_FREE)
 		return -EEXIST;
 	if (e->half_open ||
 	    (skb->mark != INSTEAD_MARK && !is_outdone(&e->flow, snd_una, rcv_wup))) {
@@ -80,11 +81,12 @@ static __noinline int flow_arrive(struct __sk_buff *skb, uint32_t index)
 		return -ESHUTDOWN;
 	key.port = (uint16_t)index;
 	timer_check(index, now_ms);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+	uint64_t tag = flow_tag_apart(&key);
+	struct vcc_entry *e = flow_of(tag);
 	bool is_new = !e;
 
 	if (e) {
-		err = hold_outdone(skb, e, port, &key);
+		err = hold_outdone(skb, e, port, &key, tag);
 		if (err)
 			return err;
 	} else {

@@ -25,19 +25,23 @@
 #define HAND_ON 1
 
 #define CACHE_LINE_BYTES 64
+#define ENTRY_LINES	 ((sizeof(struct vcc_entry) + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES)
+/* What the usual segments of a sending and of a receiving guest touch (struct vcc_flow). */
+#define SENDER_LINES   4
+#define RECEIVER_LINES 5
+_Static_assert(__builtin_offsetof(struct vcc_entry, flow) == -FLOW_LINE_AT(0),
+	       "the flow's lines are the entry's");
 
 /*
- * Prefetches a flow. One among thousands is not cached, and without this the lock, which is a
- * barrier, and then the engine would miss one cache line after the other.
+ * Prefetches the first lines of an entry. One among thousands is not cached, and without this the
+ * lock, which is a barrier, and then the engine would miss one cache line after the other.
  */
-static __always_inline void fetch(const struct vcc_entry *e)
+static __always_inline void fetch(const struct vcc_entry *e, uint32_t lines)
 {
-	const volatile uint32_t *line = (const volatile uint32_t *)&e->flow;
-	const uint32_t words = sizeof(e->flow) / sizeof(*line);
+	const volatile uint32_t *words = (const volatile uint32_t *)e;
 
-	for (uint32_t at = 0; at < words; at += CACHE_LINE_BYTES / sizeof(*line))
-		(void)line[at];
-	(void)line[words - 1];
+	for (uint32_t line = 1; line < lines; line++)
+		(void)words[line * CACHE_LINE_BYTES / sizeof(*words)];
 }
 
 /* Apart, or the verifier would follow each bucket separately to the end of the program. */
@@ -85,11 +89,11 @@ static __always_inline int rewrite_work(struct __sk_buff *skb, enum direction di
 }
 
 /* Holds a flow for the usual segment; false: the whole engine has to see to it, which waits. */
-static __always_inline bool hold_usual(struct vcc_entry *e, const struct vcc_key *key)
+static __always_inline bool hold_usual(struct vcc_entry *e, uint64_t check)
 {
 	if (flow_try_lock(&e->lock) != LOCK_FREE)
 		return false;
-	if (is_of(e, key) && !e->half_open)
+	if (e->check == check)
 		return true;
 	flow_unlock(&e->lock, false);
 	return false;
@@ -104,20 +108,23 @@ static __always_inline const struct vcc_params *treatment_usual(const struct vcc
 	return f->epoch == current_epoch() ? rule_params(f->epoch, f->rule) : 0;
 }
 
-/* Returns a verdict, or HAND_ON. */
-static __always_inline int translate_usual(struct __sk_buff *skb, enum direction dir)
+/* Returns a verdict, or HAND_ON: the whole engine's program finds in `w` what is known by then. */
+static __always_inline int translate_usual(struct __sk_buff *skb, enum direction dir,
+					   struct work *w)
 {
-	struct work *w = work_of_cpu();
 	uint32_t index = skb->cb[CB_PORT];
 
-	if (!w || !parse_usual(skb, dir, index, &w->frame, &w->key, &w->segment))
+	w->is_parsed = parse_usual(skb, dir, index, &w->frame, &w->key, &w->segment);
+	if (!w->is_parsed)
 		return HAND_ON;
 	const struct frame *fr = &w->frame;
 	struct vcc_segment *s = &w->segment;
 	struct vcc_action *a = &w->action;
 	const struct vcc_port *port = port_at(index);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+	uint64_t tag = flow_tag(&w->key), check = tag_check(&w->key, tag);
+	struct vcc_entry *e = flow_of(tag);
 
+	w->tag = tag;
 	if (!port)
 		return VERDICT_PASS;
 	/* Its SYN did not pass this port. */
@@ -127,9 +134,12 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	}
 	if (dir == TO_GUEST && port->params.trace)
 		return HAND_ON;
-	fetch(e);
+	if ((dir == TO_GUEST) == !s->payload_bytes)
+		fetch(e, SENDER_LINES);
+	else
+		fetch(e, RECEIVER_LINES);
 	s->now_us = now_us();
-	if (!hold_usual(e, &w->key))
+	if (!hold_usual(e, check))
 		return HAND_ON;
 	struct vcc_flow *f = &e->flow;
 	const struct vcc_params *p = treatment_usual(port, f);

@@ -6,9 +6,6 @@
 #include "maps.h"
 #include "engine.h"
 
-/* Overridden before loading. */
-const volatile struct vcc_host_constants constants SEC(".rodata.host") = { .flows_max = 65536 };
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

@@ -44,11 +44,12 @@ VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what, uint32_t u
 		return VISIT_MISSED;
 	__builtin_memcpy(&key, found, sizeof(key));
 	struct vcc_port *port = port_at(key.port);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
+	uint64_t tag = flow_tag_apart(&key);
+	struct vcc_entry *e = flow_of(tag);
 
 	if (!port || !e)
 		return VISIT_MISSED;
-	enum lock_state state = hold(e, &key);
+	enum lock_state state = hold(e, &key, tag);
 
 	if (state != LOCK_FREE)
 		return state == LOCK_HELD ? VISIT_HELD : VISIT_MISSED;

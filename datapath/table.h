@@ -13,6 +13,7 @@
 #include "pace.h"
 #include "policy.h"
 #include "queues.h"
+#include "tag.h"
 #include "engine.h"
 
 /* Positions of the queue that are searched for a flow that can give way. */
@@ -29,26 +30,13 @@ static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
 };
 
 /*
- * A hash of the key: each word times an odd constant (from SplitMix64 and MurmurHash3), so that
- * none waits for another. Keys that differ in their ports only never collide.
- */
-static __always_inline uint64_t key_tag(const struct vcc_key *key)
-{
-	const uint64_t *words = (const void *)key;
-
-	_Static_assert(sizeof(*key) == 5 * sizeof(*words), "four words of addresses, one of ports");
-	return (words[0] * 0x9e3779b97f4a7c15ull + words[1] * 0xbf58476d1ce4e5b9ull +
-		words[2] * 0x94d049bb133111ebull + words[3] * 0xff51afd7ed558ccdull) ^
-	       words[4];
-}
-
-/*
  * With the lock held: is this still the flow that was looked up? The entry may have been reused
  * between lookup and lock.
  */
-static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_key *key)
+static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_key *key,
+				  uint64_t tag)
 {
-	return e->tag == key_tag(key);
+	return e->check == tag_check(key, tag);
 }
 
 /*
@@ -69,30 +57,33 @@ static __always_inline struct vcc_params *treatment(struct vcc_port *port, struc
 
 /* What a lock's state says of the flow that was looked up: another one is let go of. */
 static __always_inline enum lock_state held(struct vcc_entry *e, const struct vcc_key *key,
-					    enum lock_state found)
+					    uint64_t tag, enum lock_state found)
 {
-	if (found != LOCK_FREE || is_of(e, key))
+	if (found != LOCK_FREE || is_of(e, key, tag))
 		return found;
 	flow_unlock(&e->lock, false);
 	return LOCK_GONE;
 }
 
 /* Locks a looked-up flow. LOCK_FREE: it is held now. LOCK_GONE: it was deleted or replaced. */
-static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vcc_key *key)
+static __always_inline enum lock_state hold(struct vcc_entry *e, const struct vcc_key *key,
+					    uint64_t tag)
 {
-	return held(e, key, flow_lock(&e->lock));
+	return held(e, key, tag, flow_lock(&e->lock));
 }
 
 /* hold() without waiting; without an entry, the flow is gone. LOCK_HELD: another CPU has it. */
-static __always_inline enum lock_state try_hold(struct vcc_entry *e, const struct vcc_key *key)
+static __always_inline enum lock_state try_hold(struct vcc_entry *e, const struct vcc_key *key,
+						uint64_t tag)
 {
-	return e ? held(e, key, flow_try_lock(&e->lock)) : LOCK_GONE;
+	return e ? held(e, key, tag, flow_try_lock(&e->lock)) : LOCK_GONE;
 }
 
 /* hold() that counts a failure. */
-static __always_inline bool hold_counted(struct vcc_entry *e, const struct vcc_key *key)
+static __always_inline bool hold_counted(struct vcc_entry *e, const struct vcc_key *key,
+					 uint64_t tag)
 {
-	enum lock_state found = hold(e, key);
+	enum lock_state found = hold(e, key, tag);
 
 	if (found != LOCK_FREE)
 		count(key->port, found == LOCK_GONE ? COUNT_UNKNOWN : COUNT_CONTENDED);
@@ -143,9 +134,10 @@ int flow_forget(struct vcc_entry *e, const struct vcc_key *key)
 		leave_rule(&e->flow);
 	half_open_leave(e, key->port);
 	struct vcc_place due_at = e->due;
+	uint64_t tag = flow_tag_apart(key);
 
 	flow_unlock(&e->lock, true);
-	if (bpf_map_delete_elem(&flows, key)) {
+	if (bpf_map_delete_elem(&flows, &tag)) {
 		flow_unlock(&e->lock, false);
 		return -1;
 	}
@@ -170,8 +162,7 @@ static int give_way(uint32_t index, struct making_room *room)
 {
 	(void)index;
 	struct vcc_wheel *w = wheel_of(room->port);
-	/* key_tag() reads it as words. */
-	struct vcc_key key __attribute__((aligned(8)));
+	struct vcc_key key __attribute__((aligned(8))); /* for tag_check() */
 
 	if (!w)
 		return 1;
@@ -194,8 +185,9 @@ static int give_way(uint32_t index, struct making_room *room)
 		return 0;
 	}
 	__builtin_memcpy(&key, oldest, sizeof(key));
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &key);
-	enum lock_state state = try_hold(e, &key);
+	uint64_t tag = flow_tag_apart(&key);
+	struct vcc_entry *e = flow_of(tag);
+	enum lock_state state = try_hold(e, &key, tag);
 
 	if (state == LOCK_HELD)
 		return 0;
@@ -269,15 +261,17 @@ static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,
 	*there = 0;
 	if (!host || !take_room(key->port, port, used))
 		return 0;
-	long err = bpf_map_update_elem(&flows, key, fresh_entry, BPF_NOEXIST);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, key);
+	uint64_t tag = flow_tag_apart(key);
+	long err = bpf_map_update_elem(&flows, &tag, fresh_entry, BPF_NOEXIST);
+	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &tag);
 
 	if (err || !e) {
 		give_room_back(used, host);
 		*there = e;
 		return 0;
 	}
-	e->tag = key_tag(key);
+	e->check = tag_check(key, tag);
+	e->key = *key;
 	e->due.queue = QUEUES;
 	return e;
 }

@@ -104,7 +104,7 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 
 	/* Another CPU has created the flow for a duplicate of the SYN. */
 	if (there)
-		return hold_counted(there, key) ? there : 0;
+		return hold_counted(there, key, flow_tag_apart(key)) ? there : 0;
 	if (!e)
 		return flow_refuse(p, key->port, drop);
 	if (port->by_policy)
@@ -122,9 +122,9 @@ static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum 
 }
 
 /* Forgets a closed flow whose addresses and ports a new connection reuses. */
-static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key)
+static __noinline bool has_ended(struct vcc_entry *e, const struct vcc_key *key, uint64_t tag)
 {
-	if (e->flow.stage != STAGE_CLOSED || hold(e, key) != LOCK_FREE)
+	if (e->flow.stage != STAGE_CLOSED || hold(e, key, tag) != LOCK_FREE)
 		return false;
 	if (e->flow.stage == STAGE_CLOSED)
 		return !flow_forget(e, key);
@@ -202,15 +202,17 @@ static __always_inline bool opens_flow(const struct vcc_segment *s, const struct
 	       (!is_inside(fr) || looks_into(port, outer_of_cpu()));
 }
 
-/* Parses a frame, or the segment in the tunnel that it is of. */
+/* Parses a frame, or the segment in the tunnel that it is of, and takes the flow's tag. */
 static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction dir, uint32_t index,
 					  struct work *w)
 {
 	uint32_t what = parse(skb, dir, index, &w->frame, &w->key, &w->segment);
 
-	if (what != COUNT_NOT_TCP)
-		return what;
-	return (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+	if (what == COUNT_NOT_TCP)
+		what = (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+	if (what == PARSED)
+		w->tag = flow_tag_apart(&w->key);
+	return what;
 }
 
 /*
@@ -240,7 +242,7 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		return VERDICT_PASS;
 	struct vcc_segment *s = &w->segment;
 	struct vcc_action *a = &w->action;
-	uint32_t what = parse_any(skb, dir, index, w);
+	uint32_t what = w->is_parsed ? PARSED : parse_any(skb, dir, index, w);
 
 	if (what != PARSED)
 		return passes_unread(skb, index, what) ? VERDICT_PASS : VERDICT_DROP;
@@ -248,16 +250,17 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 
 	if (!port)
 		return VERDICT_PASS;
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+	struct vcc_entry *e = flow_of(w->tag);
 	bool opens = opens_flow(s, &w->frame, index, dir);
 	bool drop = false, is_new = false;
 
-	if (port->by_policy && opens && e && has_ended(e, &w->key))
+	if (port->by_policy && opens && e && has_ended(e, &w->key, w->tag))
 		e = 0;
 	if (e) {
-		fetch(e);
-		s->now_us = now_us();
-		enum lock_state found = hold(e, &w->key);
+		fetch(e, ENTRY_LINES);
+		if (!s->now_us)
+			s->now_us = now_us();
+		enum lock_state found = hold(e, &w->key, w->tag);
 
 		if (found == LOCK_HELD)
 			return translate_unheld(skb, dir, w, port, e);
@@ -307,9 +310,9 @@ static __always_inline int make_fack(struct __sk_buff *skb)
 	skb->mark = 0;
 	if (!w || parse_any(skb, FROM_GUEST, skb->cb[CB_PORT], w) != PARSED)
 		return VERDICT_DROP;
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
+	struct vcc_entry *e = flow_of(w->tag);
 
-	if (!e || !hold_counted(e, &w->key))
+	if (!e || !hold_counted(e, &w->key, w->tag))
 		return VERDICT_DROP;
 	struct vcc_feedback *counted = &w->action.feedback;
 
@@ -339,7 +342,8 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 		bpf_tail_call_static(skb, &call_from_guest, CALL_FACK);
 		return VERDICT_DROP;
 	}
-	int verdict = translate_usual(skb, FROM_GUEST);
+	struct work *w = work_of_cpu();
+	int verdict = w ? translate_usual(skb, FROM_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_from_guest, CALL_WHOLE);
@@ -350,7 +354,8 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 
 SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
 {
-	int verdict = translate_usual(skb, TO_GUEST);
+	struct work *w = work_of_cpu();
+	int verdict = w ? translate_usual(skb, TO_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_to_guest, CALL_WHOLE);

@@ -215,6 +215,9 @@ static __always_inline void look(const struct vcc_port *port, struct vcc_params 
 	if (a->update)
 		tell(EVENT_WINDOW, key, &e->flow, now, 0);
 	a->deadline_ms = look_in_ms(p, a->deadline_ms);
+	/* It may send again soon, and a look costs less than to move its deadline. */
+	if ((uint32_t)(now / 1000) - e->flow.last_seen_ms < LOOK_MIN_MS)
+		a->deadline_ms = vcc_min(a->deadline_ms, LOOK_MIN_MS);
 	if (p->pool_weight && pool_rest(&e->flow, p, (uint32_t)(now / 1000)) > 0)
 		a->deadline_ms = vcc_min(a->deadline_ms, LOOK_MIN_MS);
 }
@@ -232,8 +235,9 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 		return 0;
 	/* The queue's own may be deleted meanwhile. */
 	__builtin_memcpy(&w->key, found, sizeof(w->key));
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &w->key);
-	enum lock_state state = try_hold(e, &w->key);
+	w->tag = flow_tag_apart(&w->key);
+	struct vcc_entry *e = flow_of(w->tag);
+	enum lock_state state = try_hold(e, &w->key, w->tag);
 
 	/* Retry later: its holder may be preempted. */
 	if (state == LOCK_HELD)

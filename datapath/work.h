@@ -10,12 +10,16 @@
 
 struct work {
 	struct vcc_key key;
+	uint64_t tag; /* the key's (tag.h) */
 	struct vcc_segment segment;
 	struct frame frame;
 	struct vcc_action action;
+	/* bool: the fast program has parsed the segment that it hands on, and taken its tag. */
+	uint32_t is_parsed;
+	uint32_t reserved;
 };
 
-/* key_tag() and is_traced() read the key as words. */
+/* tag_check() and is_traced() read the key as words. */
 _Static_assert(__builtin_offsetof(struct work, key) % 8 == 0, "the key is aligned");
 
 /* A program keeps its CPU from its begin to its end, and no other one runs on it meanwhile. */

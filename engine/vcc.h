@@ -282,59 +282,98 @@ struct vcc_cc_state {
 };
 
 /*
- * The state of one connection at one port. Different CPUs process data and ACKs, so the fields that
- * both touch come first: moving a cache line between CPUs costs as much as the arithmetic.
+ * The state of one connection at one port. What the usual segments touch comes first, by cache
+ * lines of 64 bytes; 16 bytes of the datapath's own precede the first (struct vcc_entry). An ACK to
+ * the guest, and data from it, touch three lines, and the fourth for a sample.
  */
 struct vcc_flow {
+	/* The first line: every segment. */
 	uint32_t flags; /* enum vcc_flow_flag */
 	uint32_t last_seen_ms;
 	/* Sequence tracking of the guest's data (RFC 9293, 3.3.1). */
 	uint32_t snd_una;
 	uint32_t snd_nxt;
+	uint32_t rcv_nxt;   /* next sequence number that the guest expects */
+	uint32_t rcv_wup;   /* the guest's last acknowledgement (Linux: rcv_wup) */
+	uint32_t rcv_edge;  /* highest ack + window that the guest advertised */
+	uint32_t rcv_max;   /* the end of the peer's data that passed, whatever is missing */
+	uint16_t mss_bytes; /* payload of the guest's full segments */
+	uint16_t dupacks;
+	uint8_t stage;	      /* enum vcc_stage */
+	uint8_t ca_state;     /* enum vcc_ca_state */
+	uint8_t underlay;     /* enum vcc_underlay */
+	uint8_t resent;	      /* enum vcc_resent */
+	uint8_t asked;	      /* enum vcc_asked */
+	uint8_t accecn;	      /* enum vcc_accecn */
+	uint8_t lags;	      /* enum vcc_lags */
+	uint8_t rcv_rtt;      /* enum vcc_rcv_rtt */
+	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
+	uint8_t wscale_guest; /* scale of the windows that the guest sends */
+	uint8_t has_more;     /* bool: the guest's last segment was full, and there may be more */
+	uint8_t sent_late;    /* bool: there is data of late_seq */
+
+	/* The second line: all but an ACK from the guest. */
 	uint32_t right_edge; /* highest ack + window shown to the guest */
-	uint32_t rcv_nxt;    /* next sequence number that the guest expects */
-	uint32_t rcv_wup;    /* the guest's last acknowledgement (Linux: rcv_wup) */
-	uint32_t rcv_edge;   /* highest ack + window that the guest advertised */
-	uint32_t rcv_max;    /* the end of the peer's data that passed, whatever is missing */
 	/* Congestion window validation (RFC 7661). */
+	uint32_t sent_us;	   /* new data was last sent */
+	uint32_t validated_us;	   /* the window was last used in full, or reduced to its use */
 	uint32_t round_end;	   /* the round trip ends when this is acknowledged */
 	uint32_t flight_max_bytes; /* largest flight of this round trip */
 	uint32_t used_max_bytes;   /* largest flight since validated_us */
-	uint32_t validated_us;	   /* the window was last used in full, or reduced to its use */
-	uint32_t sent_us;	   /* new data was last sent */
 	uint32_t rtt_seq;
 	uint32_t rtt_sent_us;
-	uint32_t rtt_una;   /* snd_una when the timed segment was sent */
-	uint16_t mss_bytes; /* payload of the guest's full segments */
-	uint16_t segs_since_ack;
-	uint8_t stage;	  /* enum vcc_stage */
-	uint8_t ca_state; /* enum vcc_ca_state */
-	uint8_t underlay; /* enum vcc_underlay */
-	uint8_t resent;	  /* enum vcc_resent */
-	struct vcc_cc_state cc;
+	/* The two parts of a round trip (delay.h). */
+	uint32_t asked_us;  /* the guest was asked */
+	uint32_t asked_seq; /* an acknowledgement of this answers */
 	/*
 	 * Sender half: the far end's reports on the guest's data. unreported_bytes has been sent
 	 * and not yet reported, retransmissions included; with AccECN, delivered since the last
 	 * option, and retransmitted.
 	 */
 	uint32_t unreported_bytes;
-	uint32_t feedback_ack;	   /* highest acknowledgement that carried a report */
-	uint32_t ece_told;	   /* reports account for ECE up to this acknowledgement */
-	struct vcc_feedback heard; /* the counters of the last report */
-	/* Receiver half: payload received for the guest. */
-	struct vcc_feedback counted;
-	uint32_t uncounted_bytes; /* received since the last report */
-	uint32_t recover;	  /* snd_nxt at the last reduction (RFC 6582, 3.2) */
-	/* RTT and RTO (RFC 6298), in fixed point: 8 * SRTT and 4 * RTTVAR. */
-	uint32_t srtt_us8;
-	uint32_t rttvar_us4;
-	uint32_t progress_us;	  /* the retransmission timer was last restarted */
+	uint32_t undo_bytes;	  /* retransmitted, and not reported by a DSACK (undo.h) */
 	uint16_t window_shown;	  /* last window field shown to the guest */
 	uint16_t window_received; /* last window field received from the peer */
+	uint16_t segs_since_ack;
+	uint16_t undo_prior_segs; /* cwnd before the reductions that may be undone; 0: none */
 	uint8_t wscale_peer;	  /* scale of the windows that the peer sends */
 	uint8_t wscale_shown;	  /* scale announced to the guest */
 	uint8_t rto_backoff;	  /* doublings of the RTO (RFC 6298, 5.5) */
-	uint8_t shell;		  /* enum vcc_shell_flag; written by the shell alone */
+	uint8_t peer_sends;	  /* bool: the peer has sent data */
+	uint8_t ace_counted;	  /* marked packets received for the guest, modulo 256 (r.cep) */
+	uint8_t ace_heard;	  /* the peer's last ACE field (s.cep) */
+	uint16_t ack_segs64;	  /* packets that one of the peer's ACKs acknowledges, in 1/64 */
+
+	/* The third: the same, up to the latest sample of cc.path. */
+	uint32_t progress_us;	   /* the retransmission timer was last restarted */
+	uint32_t srtt_us8;	   /* 8 * SRTT (RFC 6298) */
+	uint32_t feedback_ack;	   /* highest acknowledgement that carried a report */
+	uint32_t ece_told;	   /* reports account for ECE up to this acknowledgement */
+	struct vcc_feedback heard; /* the counters of the last report */
+	uint32_t recover;	   /* snd_nxt at the last reduction (RFC 6582, 3.2) */
+	uint16_t rule;		   /* written by the shell: the policy's rule for the flow */
+	uint8_t epoch;		   /* written by the shell: the policy's epoch of `rule` */
+	uint8_t shell;		   /* enum vcc_shell_flag; written by the shell alone */
+	struct vcc_cc_state cc;
+
+	/* The fourth: samples of the RTT, and what the guest is slow to answer (delay.h). */
+	uint32_t guest_us64; /* smoothed in 1/64 us */
+	uint32_t guest_worst_us;
+	uint32_t fabric_us64; /* smoothed in 1/64 us */
+	uint32_t fabric_worst_us;
+	uint32_t rttvar_us4;	/* 4 * RTTVAR (RFC 6298) */
+	uint32_t rtt_una;	/* snd_una when the timed segment was sent */
+	uint16_t mss_max_bytes; /* upper bound of mss_bytes by the handshake */
+	uint16_t drops;		/* segments dropped by vcc; saturates */
+	uint32_t rcv_tsval;	/* the guest's, timed or watched (rcv_rtt.h) */
+	uint32_t rcv_sent_us;	/* the segment with that TSval passed */
+	uint16_t rcv_mss_bytes; /* payload of the peer's full segments (Linux: rcv_mss) */
+	uint16_t waits;		/* that were measured, of either part; saturates */
+
+	/* The fifth: the receiver half with reports, and what is rare. */
+	struct vcc_feedback counted; /* payload received for the guest */
+	uint32_t uncounted_bytes;    /* received since the last report */
+	uint32_t late_seq; /* data sent long after the timed segment (rtt.h), if sent_late */
 	/* Policing: data accepted beyond the window is withheld from the next window. */
 	uint32_t overdraft_until;
 	uint16_t overdraft_bytes;
@@ -346,17 +385,10 @@ struct vcc_flow {
 	uint32_t marks;		  /* ACKs and reports that carried marks */
 	uint32_t reductions;	  /* window reductions, for ECN or loss */
 	uint32_t retransmissions; /* segments that the guest retransmitted */
-	uint16_t drops;		  /* segments dropped by vcc */
-	uint16_t rule;		  /* written by the shell: the policy's rule for the flow */
-	uint16_t guest_cwrs;	  /* segments on which the guest set CWR itself */
-	uint16_t undo_prior_segs; /* cwnd before the reductions that may be undone; 0: none */
-	uint16_t policed;	  /* segments dropped because they exceed the window */
-	uint8_t forged;		  /* forged options of ours */
-	uint8_t epoch;		  /* written by the shell: the policy's epoch of `rule` */
-	uint16_t mss_max_bytes;	  /* upper bound of mss_bytes by the handshake */
-	uint16_t dupacks;
-	/* Undo: retransmitted bytes that no DSACK has reported yet, and the range they lie in. */
-	uint32_t undo_bytes;
+	uint32_t needless;   /* the guest's retransmissions of what had been acknowledged to it */
+	uint16_t guest_cwrs; /* segments on which the guest set CWR itself */
+	uint16_t policed;    /* segments dropped because they exceed the window */
+	/* Undo: the range that undo_bytes lie in. */
 	uint32_t undo_from;
 	uint32_t undo_to;
 	uint32_t undo_us; /* the first of them passed; 0: proved needless (undo.h) */
@@ -371,36 +403,20 @@ struct vcc_flow {
 	uint16_t syn_flags; /* enum vcc_flow_flag: its sender, offers and requests */
 	uint16_t syn_mss_bytes;
 	uint8_t syn_wscale;
-	uint8_t wscale_guest; /* scale of the windows that the guest sends */
-	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
-	uint8_t peer_sends;   /* bool: the peer has sent data */
-	uint32_t iss;	      /* the guest's initial sequence number */
-	/* The two parts of a round trip (delay.h), smoothed in 1/64 us. */
-	uint32_t asked_us;  /* the guest was asked */
-	uint32_t asked_seq; /* an acknowledgement of this answers */
-	uint32_t fabric_us64;
-	uint32_t fabric_worst_us;
-	uint32_t guest_us64;
-	uint32_t guest_worst_us;
-	uint32_t needless;    /* the guest's retransmissions of what had been acknowledged to it */
-	uint8_t asked;	      /* enum vcc_asked */
-	uint8_t has_more;     /* bool: the guest's last segment was full, and there may be more */
-	uint16_t waits;	      /* that were measured, of either part; saturates */
-	uint32_t late_seq;    /* data sent long after the timed segment (rtt.h), if sent_late */
-	uint32_t rcv_tsval;   /* the guest's, timed or watched (rcv_rtt.h) */
-	uint32_t rcv_sent_us; /* the segment with that TSval passed */
-	uint8_t sent_late;    /* bool: there is data of late_seq */
-	uint8_t rcv_rtt;      /* enum vcc_rcv_rtt */
-	uint16_t rcv_mss_bytes; /* payload of the peer's full segments (Linux: rcv_mss) */
-	uint8_t accecn;		/* enum vcc_accecn */
-	uint8_t syn_ip_ecn;	/* how the peer's SYN or SYN-ACK arrived, with AccECN */
-	uint8_t ace_counted;	/* marked packets received for the guest, modulo 256 (r.cep) */
-	uint8_t ace_heard;	/* the peer's last ACE field (s.cep) */
-	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
-	uint16_t ack_segs64;	/* packets that one of the peer's ACKs acknowledges, in 1/64 */
-	uint8_t lags;		/* enum vcc_lags */
+	uint8_t syn_ip_ecn; /* how the peer's SYN or SYN-ACK arrived, with AccECN */
+	uint8_t forged;	    /* forged options of ours */
 	uint8_t reserved[5];
+	uint32_t iss;		/* the guest's initial sequence number */
+	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
 };
+
+/* Behind the datapath's 16 bytes. */
+#define FLOW_LINE_AT(line) ((line)*64 - 16)
+_Static_assert(__builtin_offsetof(struct vcc_flow, right_edge) == FLOW_LINE_AT(1), "second line");
+_Static_assert(__builtin_offsetof(struct vcc_flow, progress_us) == FLOW_LINE_AT(2), "third line");
+_Static_assert(__builtin_offsetof(struct vcc_flow, cc.path.rtt_min_us) == FLOW_LINE_AT(3),
+	       "fourth line");
+_Static_assert(__builtin_offsetof(struct vcc_flow, counted) == FLOW_LINE_AT(4), "fifth line");
 
 /* A shell's own flags of a flow. */
 enum vcc_shell_flag {

@@ -75,7 +75,7 @@ impl Maps {
     /// Whether the maps have the layout of this version of vcc.
     pub(crate) fn are_understood(&self) -> bool {
         let sizes = |map: &MapHandle| (map.key_size() as usize, map.value_size() as usize);
-        sizes(&self.flows) == (size_of::<sys::vcc_key>(), size_of::<sys::vcc_entry>())
+        sizes(&self.flows) == (size_of::<u64>(), size_of::<sys::vcc_entry>())
             && sizes(&self.ports).1 == size_of::<sys::vcc_port>()
             && sizes(&self.counts).1 == size_of::<sys::vcc_counts>()
             && sizes(&self.usage).1 == size_of::<sys::vcc_usage>()

@@ -97,7 +97,7 @@ static __always_inline uint32_t advance(struct __sk_buff *skb)
  * whole of it is written anew, and the flow's flags are set, before each run.
  */
 struct restored {
-	struct vcc_key key;
+	uint64_t tag; /* the flow's (tag.h) */
 	struct segment segment;
 	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it goes on by ack_step */
 	uint32_t pack_at;    /* 0: none */
@@ -121,7 +121,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct vcc_key);
+	__type(key, uint64_t);
 	__type(value, struct vcc_entry);
 } flows SEC(".maps");
 
@@ -140,7 +140,7 @@ static __always_inline uint32_t restore(struct __sk_buff *skb)
 	if (!at)
 		return NEXT_NONE;
 	if (at->flow_flags) {
-		struct vcc_entry *entry = bpf_map_lookup_elem(&flows, &at->key);
+		struct vcc_entry *entry = bpf_map_lookup_elem(&flows, &at->tag);
 
 		if (entry)
 			entry->flow.flags |= at->flow_flags;

@@ -5,7 +5,6 @@ use vcc_frames::Packet;
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES};
 
 use crate::Program;
-use crate::plain::to_bytes;
 
 const TEMPLATE_MAX_BYTES: usize = 80;
 /// The data offset and the flags (RFC 9293, 3.1) of a frame of IPv4.
@@ -98,15 +97,17 @@ pub(super) struct Restore {
 }
 
 impl Restore {
-    pub(super) fn bytes(&self, cursor: Cursor, frame: &[u8], next: Next) -> Vec<u8> {
+    /// `tag`: the key's.
+    pub(super) fn bytes(&self, tag: [u8; 8], cursor: Cursor, frame: &[u8], next: Next) -> Vec<u8> {
         let Cursor { seq, ack, seq_step, ack_step, .. } = cursor;
         let template = &frame[..frame.len().min(TEMPLATE_MAX_BYTES)];
         let lengths = [frame.len() as u32, template.len() as u32];
         let words = [seq, ack, seq_step, ack_step, self.ect0_bytes, self.pack_at, self.flow_flags];
         let words = words.into_iter().chain([self.mark, next as u32]).chain(lengths);
-        let words = words.flat_map(u32::to_ne_bytes).collect();
-        let mut bytes = [to_bytes(&self.key).to_vec(), words, template.to_vec()].concat();
-        bytes.resize(bytes.len() - template.len() + TEMPLATE_MAX_BYTES, 0);
+        let mut bytes: Vec<u8> = tag.into_iter().chain(words.flat_map(u32::to_ne_bytes)).collect();
+        bytes.extend(template);
+        // With the padding behind 11 words.
+        bytes.resize(bytes.len() - template.len() + TEMPLATE_MAX_BYTES + 4, 0);
         bytes
     }
 }

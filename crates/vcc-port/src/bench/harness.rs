@@ -6,7 +6,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ProgramInput};
 
 use super::case::{Case, Next};
 use super::rewriter::Rewriter;
-use crate::{Datapath, Error, Program, Result, maps, object};
+use crate::{Datapath, Error, Program, Result, flows, maps, object};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/advance.bpf.o"));
 const WHAT: &str = "the benchmark's harness";
@@ -16,6 +16,7 @@ pub(super) struct Harness {
     object: Object,
     cursor: MapHandle,
     restored: MapHandle,
+    table: flows::Table,
     rewriter: Rewriter,
 }
 
@@ -40,6 +41,7 @@ impl Harness {
         Ok(Self {
             cursor: maps::find(&object, "cursor")?,
             restored: maps::find(&object, "restored")?,
+            table: flows::Table::of(datapath.maps())?,
             object,
             rewriter,
         })
@@ -70,7 +72,10 @@ impl Harness {
             (false, _) => "advance_from_guest",
         };
         let (map, value) = match &case.restore {
-            Some(restore) => (&self.restored, restore.bytes(case.cursor, &case.frame, next)),
+            Some(restore) => {
+                let tag = self.table.tag(&restore.key);
+                (&self.restored, restore.bytes(tag, case.cursor, &case.frame, next))
+            }
             None => (&self.cursor, case.cursor.bytes(&case.frame, next)),
         };
         map.update(&ONLY_ENTRY, &value, MapFlags::ANY).map_err(failed)?;

@@ -31,7 +31,7 @@ const AT_ONCE: usize = 64;
 /// Sends to the guest of one port what the engine decides, until it is dropped.
 pub struct Emitter {
     ring: Ring,
-    flows: MapHandle,
+    flows: flows::Table,
     neighbours: MapHandle,
     socket: Socket,
     /// Connections to which duplicate ACKs were sent a moment ago.
@@ -67,7 +67,7 @@ impl Emitter {
         Ok(Self {
             socket: Socket::open(device, Way::Direct)?,
             ring: Ring::open(&maps.events, port, RING_BYTES)?,
-            flows: keep(&maps.flows)?,
+            flows: flows::Table::of(maps)?,
             neighbours: keep(&maps.neighbours)?,
             prodded: VecDeque::new(),
             emitted: Emitted::default(),
@@ -146,7 +146,7 @@ impl Emitter {
 
     /// The current flow, if the event still applies to it.
     fn still_due(&self, event: &sys::vcc_event) -> Result<Option<sys::vcc_flow>> {
-        let flow = flows::look_up(&self.flows, &event.key)?;
+        let flow = self.flows.look_up(&event.key)?;
         Ok(flow.filter(|flow| is_still_due(event, flow)))
     }
 

@@ -1,5 +1,7 @@
 //! Reading the flow table.
 
+mod tag;
+
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -8,8 +10,11 @@ use vcc_domain::FlowKey;
 use vcc_engine::{FlowState, sys};
 
 use crate::batch::Batches;
-use crate::plain::{from_bytes, to_bytes};
+use crate::maps::{Maps, keep};
+use crate::plain::from_bytes;
 use crate::{Error, Result};
+pub(crate) use tag::secrets;
+use tag::{Secrets, tag};
 
 /// Flows per system call.
 const ROOM: usize = 1024;
@@ -95,22 +100,39 @@ pub(crate) fn each(map: &MapHandle, mut visit: impl FnMut(u32, &dyn Fn() -> Flow
     const DOING: &str = "read the flows";
     let mut batches = Batches::new(map, ROOM);
     while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
-        for (key, value) in entries {
-            let key: sys::vcc_key = from_bytes(key).ok_or_else(|| Error::layout(DOING))?;
+        for (_, value) in entries {
             let entry: sys::vcc_entry = from_bytes(value).ok_or_else(|| Error::layout(DOING))?;
-            visit(key.port.into(), &|| Flow::new(FlowId::of_key(&key), entry.flow));
+            visit(entry.key.port.into(), &|| Flow::new(FlowId::of_key(&entry.key), entry.flow));
         }
     }
     Ok(())
 }
 
-/// The state of one connection; None if the port does not know it.
-pub(crate) fn look_up(map: &MapHandle, key: &sys::vcc_key) -> Result<Option<sys::vcc_flow>> {
-    const DOING: &str = "read a flow";
-    let value = map.lookup(to_bytes(key), MapFlags::ANY).map_err(|e| Error::system(DOING, e))?;
-    let Some(value) = value else { return Ok(None) };
-    let entry: sys::vcc_entry = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
-    Ok(Some(entry.flow))
+/// The flow table of a host, for looking up single connections.
+pub(crate) struct Table {
+    flows: MapHandle,
+    secrets: Secrets,
+}
+
+impl Table {
+    pub fn of(maps: &Maps) -> Result<Self> {
+        let constants = maps.constants().ok_or_else(|| Error::layout("read the constants"))?;
+        Ok(Self { flows: keep(&maps.flows)?, secrets: constants.tag_secrets })
+    }
+
+    /// The state of one connection; None if the port does not know it.
+    pub fn look_up(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_flow>> {
+        const DOING: &str = "read a flow";
+        let value = self.flows.lookup(&self.tag(key), MapFlags::ANY);
+        let Some(value) = value.map_err(|e| Error::system(DOING, e))? else { return Ok(None) };
+        let entry: sys::vcc_entry = from_bytes(&value).ok_or_else(|| Error::layout(DOING))?;
+        Ok((entry.key == *key).then_some(entry.flow))
+    }
+
+    /// A connection's key in the map.
+    pub fn tag(&self, key: &sys::vcc_key) -> [u8; 8] {
+        tag(&self.secrets, key).to_ne_bytes()
+    }
 }
 
 #[cfg(test)]

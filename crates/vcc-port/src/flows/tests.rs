@@ -6,21 +6,17 @@ use vcc_frames::{Packet, payload};
 use vcc_testing::can_attach;
 
 use super::*;
+use crate::plain::to_bytes;
 use crate::{AttachOptions, Datapath, Program, counters};
 
 /// A flow of 192.0.2.1, port 40000, with peer 2001:db8:: + `number` in VLAN 5.
-pub(crate) fn insert(map: &MapHandle, number: u32, flow: sys::vcc_flow) {
-    let guest = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1];
-    let peer = (0x2001_0db8_u128 << 96 | u128::from(number)).to_be_bytes();
-    let ports = [40_000u16.to_be_bytes(), 80u16.to_be_bytes()].concat();
-    let vlan = [5u16.to_ne_bytes(), [0; 2]].concat();
-    let key = [&guest[..], &peer, &ports, &vlan].concat();
-    let entry = sys::vcc_entry { flow, ..Default::default() };
-    // SAFETY: pointer and length are those of the entry, which has no padding but at its end.
-    let value = unsafe {
-        std::slice::from_raw_parts(std::ptr::from_ref(&entry).cast(), size_of_val(&entry))
-    };
-    map.update(&key, value, MapFlags::ANY).expect("a new flow");
+pub(crate) fn insert(maps: &Maps, number: u32, flow: sys::vcc_flow) {
+    let peer = std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(number));
+    let (guest, peer) = (([192, 0, 2, 1], 40_000).into(), (peer, 80).into());
+    let key = FlowId { guest, peer, vlan: Some(5), inside: false }.key(0);
+    let tag = Table::of(maps).expect("a table").tag(&key);
+    let entry = sys::vcc_entry { flow, key, ..Default::default() };
+    maps.flows.update(&tag, to_bytes(&entry), MapFlags::ANY).expect("a new flow");
 }
 
 #[test]
@@ -33,7 +29,7 @@ fn every_flow_is_read_once_whatever_the_batch() {
     let datapath = Datapath::load(&options).expect("a datapath");
     for number in 0..FLOWS {
         let flow = sys::vcc_flow { snd_una: number, ..Default::default() };
-        insert(&datapath.maps().flows, number, flow);
+        insert(datapath.maps(), number, flow);
     }
     let flows = datapath.flows().expect("flows");
     let numbers: HashSet<u32> = flows.iter().map(|flow| flow.state.snd_una).collect();
@@ -56,7 +52,7 @@ fn every_flow_is_read_once_whatever_the_batch() {
 }
 
 /// The kernel may reuse the memory of a deleted entry for another flow at once. A program that had
-/// found the old entry detects this by its tag, and leaves the entry alone.
+/// found the old entry detects this by its check, and leaves the entry alone.
 #[test]
 fn an_entry_that_has_become_anothers_is_left_alone() {
     if !can_attach() {
@@ -72,20 +68,60 @@ fn an_entry_that_has_become_anothers_is_left_alone() {
     let map = &datapath.maps().flows;
     let key = map.keys().next().expect("a flow");
     let entry = || map.lookup(&key, MapFlags::ANY).expect("a read").expect("the flow");
-    let tag_at = std::mem::offset_of!(sys::vcc_entry, tag);
-    let turn_tag = || {
+    let check_at = std::mem::offset_of!(sys::vcc_entry, check);
+    let turn_check = || {
         let mut other = entry();
-        other[tag_at] ^= 1;
+        other[check_at] ^= 1;
         map.update(&key, &other, MapFlags::EXIST).expect("a write");
     };
     let data = Packet { seq: 2, ack: 1, payload: payload(100), ..Packet::new(guest, peer) };
 
-    turn_tag();
+    turn_check();
     let before = entry();
     assert_eq!(run(&data).frame, data.frame());
     assert_eq!(unknown(), 1);
     assert_eq!(entry(), before, "and is let go of");
-    turn_tag();
+    turn_check();
     run(&data);
     assert_eq!(unknown(), 1);
+}
+
+/// The datapath's tags are those by which user space looks connections up, and each host has its own.
+#[test]
+fn a_connection_is_found_by_its_tag() {
+    if !can_attach() {
+        return;
+    }
+    let hosts = [(); 2].map(|()| Datapath::load(&AttachOptions::default()).expect("a datapath"));
+    let ends: [(SocketAddr, SocketAddr); 3] = [
+        (([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 2], 80).into()),
+        (([192, 0, 2, 1], 80).into(), ([192, 0, 2, 2], 40_000).into()),
+        ("[2001:db8::1]:40000".parse().expect("valid"), "[2001:db8::2]:80".parse().expect("valid")),
+    ];
+    let tags = hosts.map(|datapath| {
+        let table = Table::of(datapath.maps()).expect("a table");
+        let ids = ends.map(|(guest, peer)| FlowId { guest, peer, vlan: None, inside: false });
+        for (number, id) in ids.iter().enumerate() {
+            assert!(table.look_up(&id.key(0)).expect("a read").is_none(), "{id}");
+            let syn = Packet { seq: number as u32, ..Packet::syn(id.guest, id.peer) };
+            datapath.run(Program::FromGuest, &syn.frame(), 0).expect("it runs");
+            let flow = table.look_up(&id.key(0)).expect("a read").expect("the flow");
+            assert_eq!(flow.syn_seq, number as u32, "{id}");
+        }
+        assert!(table.look_up(&ids[0].key(1)).expect("a read").is_none(), "of another port");
+        ids.map(|id| table.tag(&id.key(0)))
+    });
+    let all: HashSet<_> = tags.as_flattened().iter().collect();
+    assert_eq!(all.len(), tags.as_flattened().len(), "{tags:?}");
+}
+
+#[test]
+fn each_port_has_tags_of_its_own() {
+    // Without secrets, a word that is zero hides the one that it is multiplied with.
+    let of = |guest_port, port| {
+        let key = sys::vcc_key { guest_port, port, ..Default::default() };
+        tag(&Secrets::default(), &key)
+    };
+    assert_eq!(of(1, 0), of(2, 0));
+    assert_ne!(of(1, 0), of(1, 1));
 }

@@ -8,7 +8,7 @@ use crate::maps::{self, Maps};
 use crate::plain::to_bytes;
 use crate::policy::{self, SharedPolicy};
 use crate::underlays::Linked;
-use crate::{Error, Program, Result, Underlays, object};
+use crate::{Error, Program, Result, Underlays, flows, object};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 static PORT_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
@@ -73,6 +73,8 @@ pub(super) fn fresh(
         layout: sys::LAYOUT_VERSION,
         flows_max: room.flows_max,
         flows_reserved: room.flows_reserved,
+        reserved: 0,
+        tag_secrets: flows::secrets()?,
     };
     set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
     object::load(open, WHAT)

@@ -209,22 +209,20 @@ impl Race {
         });
     }
 
-    /// Keys, and what belongs to them.
-    fn entries(&self) -> Vec<(Vec<u8>, sys::vcc_entry)> {
+    fn entries(&self) -> Vec<sys::vcc_entry> {
         let flows = &self.datapath.maps().flows;
-        let value = |key: &[u8]| flows.lookup(key, MapFlags::ANY).expect("read");
-        (flows.keys())
-            .filter_map(|key| value(&key).map(|value| (key, from_bytes(&value).expect("an entry"))))
-            .collect()
+        let value = |tag: Vec<u8>| flows.lookup(&tag, MapFlags::ANY).expect("read");
+        let entry = |value: Vec<u8>| from_bytes(&value).expect("an entry");
+        flows.keys().filter_map(value).map(entry).collect()
     }
 
     /// Is the flow where it has to be, to be found by its deadline or to give way?
-    fn is_queued(&self, key: &[u8], entry: &sys::vcc_entry) -> bool {
+    fn is_queued(&self, entry: &sys::vcc_entry) -> bool {
         let is_at = |queue: u16, at: u32| {
             // The port's index is 0.
             let place = [&queue.to_ne_bytes()[..], &[0; 2], &at.to_ne_bytes()].concat();
             let found = self.datapath.maps().queued.lookup(&place, MapFlags::ANY);
-            found.expect("read").is_some_and(|found| found == key)
+            found.expect("read").is_some_and(|found| found == to_bytes(&entry.key))
         };
         is_at(entry.due.queue, entry.due.at)
             && (entry.half_open == 0 || is_at(sys::QUEUE_HALF_OPEN as u16, entry.half_open_at))
@@ -232,16 +230,16 @@ impl Race {
 
     /// Timers still visit flows, so what they have just changed may look wrong once.
     fn check(&self, doing: &str) {
-        for (_, entry) in self.entries() {
+        for entry in self.entries() {
             assert!(FlowState(entry.flow).is_sound(), "{doing}: {:?}", entry.flow);
         }
-        eventually("no flow is left locked", || self.entries().iter().all(|(_, it)| it.lock == 0));
+        eventually("no flow is left locked", || self.entries().iter().all(|it| it.lock == 0));
         eventually("each flow has its places in the queues", || {
-            self.entries().iter().all(|(key, it)| self.is_queued(key, it))
+            self.entries().iter().all(|it| self.is_queued(it))
         });
         eventually("the port's account is that of its table", || {
             let entries = self.entries();
-            let half_open = entries.iter().filter(|(_, it)| it.half_open != 0).count();
+            let half_open = entries.iter().filter(|it| it.half_open != 0).count();
             let used = self.datapath.usage().expect("usage");
             (used.flows, used.half_open) == (entries.len() as u32, half_open as u32)
         });

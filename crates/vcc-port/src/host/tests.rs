@@ -273,6 +273,7 @@ fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ri
     const AHEAD_MS: u32 = 5;
     const ENDS_AT: usize = 4 * size_of::<u32>();
     const DUE_AT: usize = std::mem::offset_of!(sys::vcc_entry, due);
+    const KEY_AT: usize = std::mem::offset_of!(sys::vcc_entry, key);
     const DUE_MS_AT: usize = std::mem::offset_of!(sys::vcc_entry, due_ms);
     let params = Params::with(|p| p.idle_handshake_ms = 500);
     let ports = Ports::load(room(1000), &AttachOptions::of(params));
@@ -306,7 +307,7 @@ fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ri
     set(&mut entry, DUE_MS_AT, due_ms);
     set(&mut entry, DUE_AT, index << 16 | slot);
     set(&mut entry, DUE_AT + 4, 0);
-    write(&maps.queued, &entry[DUE_AT..][..8], &flow);
+    write(&maps.queued, &entry[DUE_AT..][..8], &entry[KEY_AT..][..size_of::<sys::vcc_key>()]);
     write(&maps.flows, &flow, &entry);
 
     ports.host.renew_wheel(index).expect("a wheel");

@@ -127,7 +127,8 @@ impl Port {
 
     /// One connection; None if the port does not know it.
     pub fn flow(&self, id: &FlowId) -> Result<Option<Flow>> {
-        let state = flows::look_up(&self.maps()?.flows, &id.key(self.seat()?.index))?;
+        let table = flows::Table::of(self.maps()?)?;
+        let state = table.look_up(&id.key(self.seat()?.index))?;
         Ok(state.map(|state| Flow::new(*id, state)))
     }
 

@@ -121,8 +121,10 @@ impl Predecessor {
                 return Err(Error::Undescribed { what: name });
             }
         }
+        let key = self.theirs.of("vcc_key")?.bytes as u32;
+        let key = if self.is_by_tag()? { size_of::<u64>() as u32 } else { key };
         let lengths = [
-            (&self.flows, self.theirs.of("vcc_key")?.bytes as u32, entry.bytes as u32),
+            (&self.flows, key, entry.bytes as u32),
             (&self.ports, 4, self.theirs.of("vcc_port")?.bytes as u32),
         ];
         for (map, key, value) in lengths {
@@ -131,6 +133,11 @@ impl Predecessor {
             }
         }
         Ok(())
+    }
+
+    /// Whether their entries hold the connection's key, which was the map's once.
+    fn is_by_tag(&self) -> Result<bool> {
+        Ok(self.theirs.of("vcc_entry")?.fields.contains_key("key.guest_addr"))
     }
 
     fn ports(&self) -> Result<Vec<Theirs>> {
@@ -153,10 +160,14 @@ impl Predecessor {
         let mut flows: HashMap<u32, Vec<Described>> = HashMap::new();
         let mut batches = Batches::new(&self.flows, ROOM);
         let now_us = monotonic().as_micros() as u64;
+        let by_tag = self.is_by_tag()?;
         while let Some(entries) = batches.next().map_err(|e| Error::system(DOING, e))? {
             for (key, value) in entries {
-                let key: sys::vcc_key = self.translated("vcc_key", key, sys::vcc_key::default())?;
                 let entry = self.translated("vcc_entry", value, sys::vcc_entry::default())?;
+                let key = match by_tag {
+                    true => entry.key,
+                    false => self.translated("vcc_key", key, sys::vcc_key::default())?,
+                };
                 let Some(state) = travelling(entry.flow, now_us) else { continue };
                 let flow = Flow::new(FlowId::of_key(&key), state.0);
                 let seen_ms = entry.flow.last_seen_ms;

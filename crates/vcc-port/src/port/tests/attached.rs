@@ -90,13 +90,12 @@ fn draining_counts_connections_that_need_the_translation() {
             wscale_shown,
             ..Default::default()
         };
-        let table = &port.maps().expect("maps").flows;
-        insert(table, 1, flow(established, 7, 3));
-        insert(table, 2, flow(established, 3, 3));
-        insert(table, 3, flow(closed, 7, 3));
+        let maps = port.maps().expect("maps");
+        insert(maps, 1, flow(established, 7, 3));
+        insert(maps, 2, flow(established, 3, 3));
+        insert(maps, 3, flow(closed, 7, 3));
         let used = sys::vcc_usage { flows: 3, ..Default::default() };
-        let usage = &port.maps().expect("maps").usage;
-        usage.update(&[0; 4], to_bytes(&used), MapFlags::ANY).expect("written");
+        maps.usage.update(&[0; 4], to_bytes(&used), MapFlags::ANY).expect("written");
         assert_eq!(port.drain().expect("drained"), 1);
         assert_eq!(port.params().expect("parameters").0.mode, Mode::Drain.number());
     });
