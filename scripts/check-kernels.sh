@@ -124,7 +124,7 @@ run() {
 	# Where vcc cannot work, it has to refuse, and to say why: an older kernel has no TCX, and PREEMPT_RT
 	# has no timers for BPF.
 	reason=
-	! older "$1" "$supported" || reason=$supported
+	! older "$1" "$supported" || reason='has no TCX'
 	[[ $1 != *-rt-* ]] || reason=PREEMPT_RT
 	if [ -n "$reason" ] && grep '^FAILED attach' "$log" | grep -v 'please report' | grep -q "$reason"; then
 		sed -i 's/^FAILED \(attach\|doctor\)/refused \1/' "$log"

@@ -10,7 +10,7 @@ pub struct VerifierRefusal {
     pub release: String,
     pub program: String,
     pub last_line: String,
-    /// Where the whole log is.
+    /// Where the whole log is, or why it is nowhere.
     pub log: String,
 }
 
@@ -38,7 +38,10 @@ pub enum Error {
     #[error("not permitted to {doing}: {why}; run vcc as root on the host")]
     NotPermitted { doing: String, why: String },
 
-    #[error("Linux {release} has no TCX, to which vcc attaches: it needs {}", kernel::needed())]
+    #[error(
+        "Linux {release} has no TCX, to which vcc attaches: boot {}, on which vcc is known to work",
+        kernel::tried()
+    )]
     NoTcx { release: String },
 
     #[error(

@@ -1,17 +1,23 @@
-//! The release of the running kernel.
+//! The release of the running kernel, and what is known of kernels.
 
 use std::ffi::CStr;
 
-/// The first with TCX.
+/// The first with TCX. No kernel before the first of [`TRIED`] was tried.
 pub(crate) const OLDEST: (u32, u32) = (6, 6);
 
-/// The kernels on which `make test` tries vcc, in order.
+/// The kernels on which `make test` tries vcc, in order. Messages and pages name them by [`tried`].
 const TRIED: [(u32, u32); 3] = [(6, 12), (6, 18), (7, 3)];
 
-/// What to boot, for a message.
-pub(crate) fn needed() -> String {
-    let [(major, minor), ..] = TRIED;
-    format!("Linux {}.{} or newer, and is tried from {major}.{minor} on", OLDEST.0, OLDEST.1)
+/// The kernels on which vcc is known to work, for a message: `Linux 6.12, 6.18 or 7.3`.
+pub(crate) fn tried() -> String {
+    let names = TRIED.map(|(major, minor)| format!("{major}.{minor}"));
+    let (last, others) = names.split_last().expect("some are tried");
+    format!("Linux {} or {last}", others.join(", "))
+}
+
+/// Whether vcc is known to work on kernels of this release's minor version.
+pub(crate) fn is_tried(release: &str) -> bool {
+    version(release).is_some_and(|version| TRIED.contains(&version))
 }
 
 /// Whether vcc is known to work on the running kernel, whose verifier ended with `last_line`, and what
@@ -26,12 +32,10 @@ fn experience_of(release: &str, last_line: &str) -> String {
                 one without"
             .into();
     }
-    if version(release).is_some_and(|version| TRIED.contains(&version)) {
+    if is_tried(release) {
         return "vcc works on other builds of this kernel: please report this".into();
     }
-    let tried: Vec<String> =
-        TRIED.iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-    format!("vcc was not tried on this kernel, but on Linux {}", tried.join(", "))
+    format!("vcc is not known to work on this kernel: boot {}", tried())
 }
 
 /// The kernel release, which `uname -r` prints.
@@ -56,17 +60,46 @@ pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
+
+    /// Whoever chooses a kernel reads one of these.
+    const PAGES: [&str; 5] = [
+        "README.md",
+        "docs/kernels.md",
+        "docs/limits.md",
+        "docs/packaging.md",
+        "packaging/debian/control",
+    ];
 
     #[test]
     fn a_refusal_says_whether_the_kernel_is_known() {
         let said = |release| experience_of(release, "invalid mem access");
         assert!(said("6.12.117-cloud").contains("works on other builds"));
-        let other = said("6.8.0-60-generic");
-        assert!(other.contains("not tried") && other.contains("6.12, 6.18, 7.3"), "{other}");
+        for release in ["6.8.0-60-generic", "7.1.4", "unknown"] {
+            let other = said(release);
+            assert!(
+                other.contains("not known to work on this kernel: boot Linux 6.12, "),
+                "{other}"
+            );
+        }
         let timers = "bpf_timer cannot be used for PREEMPT_RT.";
         assert!(experience_of("6.12.117-rt-amd64", timers).ends_with("boot one without"));
         assert!(TRIED.is_sorted() && TRIED[0] >= OLDEST);
+    }
+
+    #[test]
+    fn pages_name_the_kernels_that_messages_name() {
+        for page in PAGES {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+            let text = fs::read_to_string(path).expect(page);
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let text = words.join(" ").replace(" and ", " or ");
+            assert!(text.contains(&tried()), "{page} does not say `{}`", tried());
+            assert!(!text.contains("6.6 or newer"), "{page}: 6.6 to 6.11 were not tried");
+        }
     }
 
     #[test]

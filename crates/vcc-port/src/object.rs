@@ -47,6 +47,8 @@ pub(crate) fn lacks(name: &str) -> Error {
 }
 
 pub fn load(open: OpenObject, what: &str) -> Result<Object> {
+    #[cfg(test)]
+    let open = spoilt::spoil(open);
     let (result, said) = libbpf::listen(|| open.load());
     result.map_err(|e| match libbpf::refusal(&said) {
         Some(Refusal { program, last_line, log }) => Error::Verifier {
@@ -54,11 +56,41 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
             experience: kernel::experience(&last_line),
             refusal: Box::new(VerifierRefusal {
                 release: kernel::release(),
-                program,
                 last_line,
-                log: verifier_log::write(&log),
+                log: verifier_log::keep(&program, &log),
+                program,
             }),
         },
         None => Error::system(format!("load {what}"), e),
     })
+}
+
+/// Programs that the verifier refuses, for tests of what is left then.
+#[cfg(test)]
+pub(crate) mod spoilt {
+    use std::cell::Cell;
+
+    use libbpf_rs::{OpenObject, ProgramType};
+
+    thread_local! {
+        static NAME: Cell<Option<&'static str>> = const { Cell::new(None) };
+    }
+
+    /// While `work` runs on this thread, the kernel refuses the program.
+    pub(crate) fn during<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+        NAME.set(Some(name));
+        let result = work();
+        NAME.set(None);
+        result
+    }
+
+    pub(super) fn spoil(mut open: OpenObject) -> OpenObject {
+        for mut program in open.progs_mut() {
+            if NAME.get().is_some_and(|name| program.name() == name) {
+                // Its context has no such fields.
+                program.set_prog_type(ProgramType::Xdp);
+            }
+        }
+        open
+    }
 }

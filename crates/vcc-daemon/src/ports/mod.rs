@@ -52,16 +52,17 @@ pub(crate) struct Ports {
 impl Ports {
     /// Takes over the ports that earlier daemons left pinned; the caller has checked their version.
     pub(crate) fn adopt(heartbeat: &mut Heartbeat) -> Result<Self> {
-        let shared = SharedPolicy::open()?;
         for device in Port::sweep()? {
             journal::notice(&format!("{device} has gone: removed what was left of it"));
         }
         if let Some(why) = Expedited::obstacle() {
             journal::notice(&format!("attaching takes some 40 ms a port: {why}"));
         }
+        let host = take_over(Host::open()?);
         let mut ports = Self {
-            host: take_over(Host::open()?),
-            shared,
+            host,
+            // After the host, which leaves no policy if the kernel refuses its programs.
+            shared: SharedPolicy::open()?,
             epoch: 0,
             held: BTreeMap::new(),
             elsewhere: Vec::new(),

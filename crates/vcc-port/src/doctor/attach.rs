@@ -36,13 +36,15 @@ fn check(name: &'static str, found: Found) -> Check {
 
 fn kernel() -> Found {
     let release = kernel::release();
-    if kernel::version(&release) >= Some(kernel::OLDEST) {
-        return Ok(format!("Linux {release}"));
+    if kernel::is_tried(&release) {
+        return Ok(format!("vcc is known to work on Linux {release}"));
     }
-    Err(Missing {
-        found: format!("Linux {release} has no TCX; vcc needs {}", kernel::needed()),
-        remedy: "boot a newer kernel",
-    })
+    if kernel::version(&release) >= Some(kernel::OLDEST) {
+        let tried = kernel::tried();
+        return Ok(format!("vcc was not tried on Linux {release}; it is known to work on {tried}"));
+    }
+    let found = format!("Linux {release} has no TCX, to which vcc attaches");
+    Err(Missing::new(found, format!("boot {}", kernel::tried())))
 }
 
 fn held_capabilities() -> Found {
@@ -54,13 +56,12 @@ fn held_capabilities() -> Found {
     if lacking.is_empty() {
         return Ok(capabilities::ATTACH.map(|capability| capability.name).join(", "));
     }
-    Err(Missing { found: format!("not held: {}", lacking.join(", ")), remedy: AS_ROOT })
+    Err(Missing::new(format!("not held: {}", lacking.join(", ")), AS_ROOT))
 }
 
 fn tcx() -> Found {
-    let remedy = "boot a newer kernel, built with CONFIG_NET_XGRESS";
-    let found = probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))?;
-    Ok(found.into())
+    let remedy = format!("boot {}, built with CONFIG_NET_XGRESS", kernel::tried());
+    probe::tcx().map_err(|e| missing("trying to attach a program", &e, remedy))
 }
 
 fn btf() -> Found {
@@ -68,19 +69,17 @@ fn btf() -> Found {
     if Path::new(path).exists() {
         return Ok("the kernel has type information".into());
     }
-    Err(Missing {
-        found: format!("no {path}"),
-        remedy: "boot a kernel built with CONFIG_DEBUG_INFO_BTF",
-    })
+    Err(Missing::new(format!("no {path}"), "boot a kernel built with CONFIG_DEBUG_INFO_BTF"))
 }
 
 fn jit() -> Found {
     let path = "/proc/sys/net/core/bpf_jit_enable";
     match fs::read_to_string(path).map(|value| value.trim() == "0") {
-        Ok(true) => Err(Missing {
-            found: "programs are interpreted, which is several times slower".into(),
-            remedy: "sysctl net.core.bpf_jit_enable=1",
-        }),
+        // bpf_loop() takes callbacks.
+        Ok(true) => Err(Missing::new(
+            "programs are interpreted, and the kernel takes none with callbacks then",
+            "sysctl net.core.bpf_jit_enable=1",
+        )),
         Ok(false) => Ok("programs are compiled".into()),
         // Only the initial network namespace has this file.
         Err(_) => Ok("not visible from this network namespace".into()),
@@ -93,15 +92,15 @@ fn bpf_filesystem() -> Found {
     } else if capabilities::SYS_ADMIN.held() {
         Ok("not mounted; `vcc attach` will mount it".into())
     } else {
-        let found = "not mounted, and mounting it needs CAP_SYS_ADMIN".into();
-        Err(Missing { found, remedy: "mount -t bpf bpf /sys/fs/bpf, as root" })
+        let found = "not mounted, and mounting it needs CAP_SYS_ADMIN";
+        Err(Missing::new(found, "mount -t bpf bpf /sys/fs/bpf, as root"))
     }
 }
 
 fn room() -> Found {
     let remedy =
         "detach ports, or raise the limit (`ulimit -n`, the unit's LimitNOFILE=, MemoryMax=)";
-    limits::room_for_ports().map_err(|found| Missing { found, remedy })
+    limits::room_for_ports().map_err(|found| Missing::new(found, remedy))
 }
 
 /// Slow ones hinder nothing.
@@ -115,8 +114,6 @@ fn grace_periods() -> String {
 fn datapath() -> Found {
     match Datapath::load(&AttachOptions::default()) {
         Ok(_) => Ok("loads".into()),
-        Err(error) => {
-            Err(Missing { found: error.to_string(), remedy: "report this line, with the log" })
-        }
+        Err(error) => Err(Missing::new(error.to_string(), "report this line, with the log")),
     }
 }

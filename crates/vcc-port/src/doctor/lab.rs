@@ -54,7 +54,7 @@ fn binary(name: &str, remedy: &'static str) -> Found {
         .map(|directory| directory.join(name))
         .find(|candidate| candidate.is_file())
         .map(|found| found.display().to_string())
-        .ok_or_else(|| Missing { found: format!("no `{name}` in $PATH"), remedy })
+        .ok_or_else(|| Missing::new(format!("no `{name}` in $PATH"), remedy))
 }
 
 fn reno() -> Found {
@@ -64,5 +64,5 @@ fn reno() -> Found {
     if available.split_whitespace().any(|one| one == "reno") {
         return Ok("the guests' congestion control is available".into());
     }
-    Err(Missing { found: format!("the kernel offers {} only", available.trim()), remedy })
+    Err(Missing::new(format!("the kernel offers {} only", available.trim()), remedy))
 }

@@ -4,6 +4,7 @@ mod attach;
 mod lab;
 pub(crate) mod probe;
 
+use std::borrow::Cow;
 use std::io;
 
 use serde::Serialize;
@@ -26,13 +27,19 @@ pub struct Check {
     /// The result, for people.
     pub found: String,
     /// The next step if the check failed.
-    pub remedy: Option<&'static str>,
+    pub remedy: Option<Cow<'static, str>>,
 }
 
 /// A failed check.
 struct Missing {
     found: String,
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
+}
+
+impl Missing {
+    fn new(found: impl Into<String>, remedy: impl Into<Cow<'static, str>>) -> Self {
+        Self { found: found.into(), remedy: remedy.into() }
+    }
 }
 
 const AS_ROOT: &str = "run vcc as root, on the host";
@@ -49,10 +56,10 @@ impl Check {
 }
 
 /// The remedy is [`AS_ROOT`] for want of permission, and `remedy` otherwise.
-fn missing(what: &str, error: &io::Error, remedy: &'static str) -> Missing {
+fn missing(what: &str, error: &io::Error, remedy: impl Into<Cow<'static, str>>) -> Missing {
     let not_permitted = error.kind() == io::ErrorKind::PermissionDenied;
-    let remedy = if not_permitted { AS_ROOT } else { remedy };
-    Missing { found: format!("{what}: {error}"), remedy }
+    let remedy = if not_permitted { AS_ROOT.into() } else { remedy.into() };
+    Missing::new(format!("{what}: {error}"), remedy)
 }
 
 pub fn checks() -> Vec<Check> {

@@ -12,21 +12,23 @@ use crate::{Netns, libbpf};
 const LOOPBACK_IFINDEX: u32 = 1;
 
 /// Attaches a program that does nothing, and detaches it; returns what was found.
-pub(super) fn tcx() -> io::Result<&'static str> {
+pub(super) fn tcx() -> io::Result<String> {
     libbpf::silence();
     let nowhere = match Netns::create() {
-        // Attaching to a port does not need CAP_SYS_ADMIN: without it, the hook is only queried.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+        // Attaching to a port takes no new namespace, nor CAP_SYS_ADMIN: the hook is only queried.
+        Err(e) => {
             tcx::attached(LOOPBACK_IFINDEX, Hook::FromGuest)?;
-            return Ok("the kernel has the hook");
+            return Ok(format!(
+                "the kernel has the hook; not tried, for want of a namespace ({e})"
+            ));
         }
-        created => created?,
+        Ok(created) => created,
     };
     nowhere.inside(|| {
         let program = load_empty_program()?;
         attach(&program, LOOPBACK_IFINDEX, Hook::FromGuest).map(drop)
     })??;
-    Ok("a program attaches")
+    Ok("a program attaches".into())
 }
 
 /// A negative return value is -errno.

@@ -131,31 +131,36 @@ fn set_constants(open: &mut OpenObject, section: &str, bytes: &[u8]) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use libbpf_rs::ProgramType;
+    use std::fs;
+
     use vcc_testing::can_attach;
 
     use super::*;
+    use crate::kernel;
 
     #[test]
-    fn the_verifiers_refusal_is_one_line_with_its_last_words() {
+    fn the_verifiers_refusal_is_one_sentence_and_its_whole_log_a_file() {
         if !can_attach() {
             return;
         }
-        let mut open = object::open(OBJECT, WHAT).expect("an object");
-        for mut program in open.progs_mut() {
-            // Socket filters may not read packets directly.
-            program.set_prog_type(ProgramType::SocketFilter);
-        }
-        let Err(error) = object::load(open, WHAT) else {
+        let load = || fresh(None, Room::for_one(1), false, &Underlays::default());
+        let Err(error) = object::spoilt::during("all_to_guest", load) else {
             panic!("a socket filter that reads packets")
         };
         let said = error.to_string();
-        assert!(said.contains("verifier of Linux"), "{said}");
-        assert!(said.contains("invalid bpf_context access"), "{said}");
-        assert!(said.contains("refused the program fast_from_guest of the datapath"), "{said}");
-        let log = said.split("the whole log is in ").nth(1).and_then(|it| it.split(';').next());
-        let log = std::fs::read_to_string(log.expect("where it is")).expect("the log");
-        assert!(log.lines().count() > 1 && log.contains("invalid bpf_context access"), "{log}");
+        let release = kernel::release();
+        let start = format!(
+            "the verifier of Linux {release} refused the program all_to_guest of the datapath: "
+        );
+        assert!(said.starts_with(&start), "{said}");
         assert!(!said.contains('\n'), "{said}");
+        let (last_line, rest) = said[start.len()..].split_once("; ").expect("what was said");
+        assert!(last_line.contains("invalid bpf_context access"), "{said}");
+        assert!(said.ends_with(&kernel::experience(last_line)), "{said}");
+        let path = rest.strip_prefix("the whole log is in ").expect("where it is");
+        let path = path.split(';').next().expect("a path");
+        let log = fs::read_to_string(path).expect("the log");
+        assert!(log.lines().count() > 3 && log.contains(last_line), "{log}");
+        assert!(log.starts_with("vcc ") && log.contains("the program all_to_guest\n"), "{log}");
     }
 }

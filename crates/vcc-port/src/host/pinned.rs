@@ -45,7 +45,18 @@ impl Host {
     /// Likewise; the caller holds the lock, without which another command could remove a host that
     /// has no port yet.
     pub(crate) fn open_locked() -> Result<Arc<Self>> {
+        let is_new = !SharedPolicy::is_there();
         let policy = SharedPolicy::open_locked()?;
+        let opened = Self::find_or_create(&policy);
+        if opened.is_err() && is_new {
+            // The first error is reported.
+            let _ = SharedPolicy::remove_unapplied();
+        }
+        opened
+    }
+
+    /// The caller holds the lock.
+    fn find_or_create(policy: &SharedPolicy) -> Result<Arc<Self>> {
         match Self::find()? {
             Found::Ours(host) => return Ok(host),
             // Its ports call programs that are not there any more, or another version's.
@@ -57,7 +68,7 @@ impl Host {
         // What nobody uses, or a process that died half way has pinned.
         remove()?;
         let underlays = Underlays::pinned()?;
-        let (mut host, _) = Self::load_with(Some(&policy), Room::OF_HOST, false, &underlays)?;
+        let (mut host, _) = Self::load_with(Some(policy), Room::OF_HOST, false, &underlays)?;
         host.pin_at(Path::new(PLACE))?;
         host.is_pinned = true;
         Ok(Arc::new(host))

@@ -134,7 +134,7 @@ impl PolicyMaps {
 
     /// None if there are none, or not all: they are being created, or the process that did so died.
     pub(super) fn open(place: &Path) -> Result<Option<Self>> {
-        if !place.join(FIRST).exists() {
+        if !Self::are_there(place) {
             return Ok(None);
         }
         let open = |name: &str, shape: &Shape| {
@@ -143,6 +143,10 @@ impl PolicyMaps {
             if shape.is_of(&map) { Ok(map) } else { Err(Error::OtherPolicyVersion) }
         };
         Self::each(open).map(Some)
+    }
+
+    pub(super) fn are_there(place: &Path) -> bool {
+        place.join(FIRST).exists()
     }
 
     pub(super) fn unpin(place: &Path) -> Result<()> {

@@ -70,6 +70,11 @@ impl SharedPolicy {
         PolicyMaps::open(Path::new(PLACE))?.map(Self::understood).transpose()
     }
 
+    /// Whether one is pinned as a whole.
+    pub(crate) fn is_there() -> bool {
+        PolicyMaps::are_there(Path::new(PLACE))
+    }
+
     fn understood(maps: PolicyMaps) -> Result<Self> {
         let policy = Self { maps, pinned: true };
         let head = policy.head()?;

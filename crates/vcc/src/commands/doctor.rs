@@ -103,7 +103,7 @@ fn report(checks: &[Check]) -> String {
         for check in checks.iter().filter(|check| check.need == need) {
             let verdict = if check.ok { "ok" } else { "MISSING" };
             text += &format!("  {:<15} {verdict:<7}  {}\n", check.name, check.found);
-            if let Some(remedy) = check.remedy {
+            if let Some(remedy) = &check.remedy {
                 text += &format!("  {:<15} {:<7}  -> {remedy}\n", "", "");
             }
         }

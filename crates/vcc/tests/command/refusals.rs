@@ -48,6 +48,8 @@ fn a_limit_that_is_reached() {
         let complaint = limited(&["attach", "guest"]).complaint(1);
         assert!(complaint.contains("may have 16 open: raise LimitNOFILE="), "{complaint}");
         let lacking = limited(&["doctor"]);
+        assert_eq!(lacking.code, 1, "{}", lacking.stdout);
+        assert!(lacking.stdout.contains("\nvcc cannot attach: "), "{}", lacking.stdout);
         assert!(lacking.stdout.contains("only 16 files open"), "{}", lacking.stdout);
         assert_eq!(vcc("ports").well().lines().count(), 1, "the port that was there stays");
     });

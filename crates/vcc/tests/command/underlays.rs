@@ -151,7 +151,7 @@ fn what_the_verifier_refuses_changes_nothing() {
         let refused = gentle.underlay("load gentle.o").complaint(1);
         assert!(refused.starts_with("the verifier of Linux "), "{refused}");
         assert!(refused.contains("_guest with the underlay gentle: "), "{refused}");
-        assert!(refused.contains("; the whole log is in /run/vcc/verifier-"), "{refused}");
+        assert!(refused.contains("; the whole log is in /run/vcc/verifier.log"), "{refused}");
         exchange(&mut one, &mut other);
         assert_eq!(connection().0, "gentle");
     });

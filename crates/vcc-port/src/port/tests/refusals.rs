@@ -1,7 +1,11 @@
+use std::fs;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use super::*;
+use crate::bpffs;
 use crate::doctor::probe;
+use crate::object::spoilt;
 use crate::port::attach::refusal_of;
 
 #[test]
@@ -42,6 +46,57 @@ fn already_attached_and_pinned() {
     });
 }
 
+/// Whichever program the kernel refuses, of the host or of the port.
+#[test]
+fn what_the_verifier_refuses_leaves_nothing() {
+    for program in ["all_to_guest", "sweep", "to_guest"] {
+        on_a_host(|| {
+            veth();
+            let refuse = || attach_pinned(PORT, &AttachOptions::default());
+            let said = refused(spoilt::during(program, refuse));
+            let words = format!(" refused the program {program} of the datapath: ");
+            assert!(said.contains(&words), "{said}");
+            assert_eq!(program_ids(PORT), Vec::<u32>::new(), "{program}");
+            assert_eq!(pinned_files(), Vec::<PathBuf>::new(), "{program}");
+            // Nor is anything in the way of the next one.
+            let port = pinned();
+            port.detach().expect("detached");
+            Host::remove_unused().expect("removed");
+            assert_eq!(pinned_files(), Vec::<PathBuf>::new(), "{program}");
+        });
+    }
+}
+
+/// What the daemon keeps for its ports is there whether it has any. The port itself leaves nothing.
+#[test]
+fn what_the_verifier_refuses_under_a_policy_leaves_no_port() {
+    on_a_host(|| {
+        veth();
+        let host = Host::open().expect("a host");
+        let before = pinned_files();
+        let options = AttachOptions::default();
+        let attach = || Port::attach_pinned_under(&host, PORT, &options, |_| Ok(()));
+        let said = refused(spoilt::during("from_guest", attach).map(|(port, _)| port));
+        assert!(said.contains(" refused the program from_guest of the datapath: "), "{said}");
+        assert_eq!(program_ids(PORT), Vec::<u32>::new());
+        assert_eq!(pinned_files(), before);
+    });
+}
+
+/// All that is pinned on this host.
+fn pinned_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![PathBuf::from(bpffs::HOME)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("pins") {
+            let path = entry.expect("a pin").path();
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
 #[test]
 fn without_privilege() {
     isolated_if_root(|| {
@@ -76,7 +131,8 @@ fn kernels_without_the_hook() {
     };
     let old = said("6.1.0-18-amd64", libc::EINVAL);
     assert!(old.starts_with("Linux 6.1.0-18-amd64 has no TCX"), "{old}");
-    assert!(old.contains("needs Linux 6.6 or newer, and is tried from"), "{old}");
+    assert!(old.contains("boot Linux 6.12, "), "{old}");
+    assert!(old.ends_with(", on which vcc is known to work"), "{old}");
     let new = said("6.12.1", libc::EINVAL);
     assert!(new.starts_with("cannot attach to `port`: Invalid argument"), "{new}");
     let raced = said("6.12.1", libc::ESTALE);
