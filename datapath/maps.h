@@ -56,6 +56,12 @@ struct {
 	__type(value, struct vcc_wheel);
 } wheels SEC(".maps");
 
+/*
+ * Overridden before loading: 0 where the kernel gives programs no timers. User space runs the
+ * program `turn` then, when it finds that a timer would have fired.
+ */
+const volatile uint32_t has_timers SEC(".rodata.timers") = 1;
+
 /* A timer turns the wheels of the ports with index % TIMERS. */
 #define TIMERS 64
 

@@ -147,13 +147,15 @@ static __always_inline long wheel_open(uint32_t port, bool is_empty)
 		w->far_ms = now_ms & ~(uint32_t)(FAR_MS - 1);
 		w->turns_ms = now_ms;
 	}
-	long err = bpf_timer_init(&t->timer, &timers, 1 /* CLOCK_MONOTONIC */);
+	if (has_timers) {
+		long err = bpf_timer_init(&t->timer, &timers, 1 /* CLOCK_MONOTONIC */);
 
-	if (err && err != -EBUSY)
-		return err;
-	err = bpf_timer_set_callback(&t->timer, timer_run);
-	if (err)
-		return err;
+		if (err && err != -EBUSY)
+			return err;
+		err = bpf_timer_set_callback(&t->timer, timer_run);
+		if (err)
+			return err;
+	}
 	__sync_fetch_and_or(&t->ports, 1ull << (port / TIMERS & 63));
 	return timer_restart(t, now_ms);
 }
@@ -175,7 +177,7 @@ static __always_inline void timer_check(uint32_t port, uint32_t now_ms)
 
 	if (!t || is_before_ms(now_ms, t->fires_ms + WHEEL_LATE_MS))
 		return;
-	if (!timer_restart(t, now_ms))
+	if (!timer_restart(t, now_ms) && has_timers)
 		count(port, COUNT_TIMER_LATE);
 }
 

@@ -420,6 +420,15 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 	return (int)sweep.judged;
 }
 
+/* Run by user space where there are no timers: what the timer with the number in cb[CB_PORT] does. */
+SEC("tcx/ingress") int turn(struct __sk_buff *skb)
+{
+	uint32_t number = skb->cb[CB_PORT];
+	struct vcc_timer *t = bpf_map_lookup_elem(&timers, &number);
+
+	return t ? timer_run(&timers, &number, t) : -ENOENT;
+}
+
 /* Baseline of `vcc bench`: only parses the frame. */
 static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 {

@@ -89,6 +89,9 @@ static __always_inline long timer_start(struct vcc_timer *t, uint32_t now_ms, ui
 {
 	long err = 0;
 
+	/* What has to fire is in fires_ms. */
+	if (!has_timers)
+		return 0;
 	for (int i = 0; i < TIME_TRIES_MAX; i++) {
 		err = bpf_timer_start(&t->timer, in_ms * NSEC_PER_MSEC, 0);
 		uint32_t fires_ms = load_after_stores(&t->fires_ms);

@@ -20,9 +20,10 @@ fn build() -> Result<(), String> {
     let advance = crate_dir.join("src/bench/advance.bpf.c");
     let rewriter = crate_dir.join("src/bench/rewriter.bpf.c");
     let vary = crate_dir.join("src/bench/connections/vary.bpf.c");
+    let timers = crate_dir.join("src/timers/probe.bpf.c");
     let segment = crate_dir.join("src/bench/segment.h");
     let watch = crate_dir.join("tests/transfer/watch.bpf.c");
-    for input in [&engine, &datapath, &segment, &advance, &rewriter, &vary, &watch] {
+    for input in [&engine, &datapath, &segment, &advance, &rewriter, &vary, &watch, &timers] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
@@ -34,6 +35,7 @@ fn build() -> Result<(), String> {
         (rewriter, "rewriter.bpf.o"),
         (vary, "vary.bpf.o"),
         (watch, "watch.bpf.o"),
+        (timers, "timers.bpf.o"),
     ];
     for (source, object) in sources {
         clang.compile(&source, &[&engine, &datapath], &out.join(object))?;

@@ -7,7 +7,7 @@ use vcc_web::snapshot::Problem;
 use crate::ports::{Ports, describe_blindness};
 
 /// A refused policy is not among these: the daemon and its page report it apart.
-const KINDS: [fn(&Ports, &mut Vec<Problem>); 8] = [
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 9] = [
     no_ports,
     misnamed_ports,
     silent_ports,
@@ -15,6 +15,7 @@ const KINDS: [fn(&Ports, &mut Vec<Problem>); 8] = [
     blind_ports,
     hidden_ports,
     full_host,
+    still_wheels,
     other_policy,
 ];
 
@@ -94,6 +95,14 @@ fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {
         Ok(_) => {}
         Err(error) => problems.push(problem("host", error.to_string())),
     }
+}
+
+/// Where the daemon turns them.
+fn still_wheels(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.still().map(|why| {
+        let what = format!("connections of all ports are not forgotten: {why}");
+        problem("host", what)
+    }));
 }
 
 fn other_policy(ports: &Ports, problems: &mut Vec<Problem>) {

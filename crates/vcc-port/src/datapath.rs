@@ -157,7 +157,9 @@ impl Datapath {
     pub(crate) fn program(&self, program: Program) -> Result<ProgramMut<'_>> {
         let object = match program {
             Program::FromGuest | Program::ToGuest => &self.of_port,
-            Program::ParseFromGuest | Program::ParseToGuest | Program::Sweep => &self.programs,
+            Program::ParseFromGuest | Program::ParseToGuest | Program::Sweep | Program::Turn => {
+                &self.programs
+            }
         };
         object::program(object, program.name())
     }

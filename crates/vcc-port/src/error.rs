@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{capabilities, kernel, limits};
+use crate::{capabilities, kernel, limits, timers};
 
 /// What the verifier said of a program.
 #[derive(Debug)]
@@ -60,6 +60,13 @@ pub enum Error {
         .refusal.release, .refusal.program, .refusal.last_line, .refusal.log
     )]
     UnderlayRefused { name: String, refusal: Box<VerifierRefusal> },
+
+    #[error(
+        "{}, so connections of `{device}` are forgotten only while the daemon is up: start `vcc run`, then \
+         attach",
+        timers::lack()
+    )]
+    NeedsDaemon { device: String },
 
     #[error(
         "no BPF file system at {path}, and mounting it failed ({source}): mount -t bpf bpf {path}"

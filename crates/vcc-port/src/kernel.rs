@@ -20,18 +20,13 @@ pub(crate) fn is_tried(release: &str) -> bool {
     version(release).is_some_and(|version| TRIED.contains(&version))
 }
 
-/// Whether vcc is known to work on the running kernel, whose verifier ended with `last_line`, and what
-/// to do, for a message.
-pub(crate) fn experience(last_line: &str) -> String {
-    experience_of(&release(), last_line)
+/// Whether vcc is known to work on the running kernel, which refuses a program, and what to do, for a
+/// message.
+pub(crate) fn experience() -> String {
+    experience_of(&release())
 }
 
-fn experience_of(release: &str, last_line: &str) -> String {
-    if last_line.contains("PREEMPT_RT") {
-        return "vcc needs timers for BPF programs, which kernels with PREEMPT_RT do not have: boot \
-                one without"
-            .into();
-    }
+fn experience_of(release: &str) -> String {
     if is_tried(release) {
         return "vcc works on other builds of this kernel: please report this".into();
     }
@@ -76,17 +71,14 @@ mod tests {
 
     #[test]
     fn a_refusal_says_whether_the_kernel_is_known() {
-        let said = |release| experience_of(release, "invalid mem access");
-        assert!(said("6.12.117-cloud").contains("works on other builds"));
+        assert!(experience_of("6.12.117-cloud").contains("works on other builds"));
         for release in ["6.8.0-60-generic", "7.1.4", "unknown"] {
-            let other = said(release);
+            let other = experience_of(release);
             assert!(
                 other.contains("not known to work on this kernel: boot Linux 6.12, "),
                 "{other}"
             );
         }
-        let timers = "bpf_timer cannot be used for PREEMPT_RT.";
-        assert!(experience_of("6.12.117-rt-amd64", timers).ends_with("boot one without"));
         assert!(TRIED.is_sorted() && TRIED[0] >= OLDEST);
     }
 

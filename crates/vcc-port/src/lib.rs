@@ -48,6 +48,7 @@ mod tcx;
 mod test_run;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod timers;
 mod trace;
 mod underlays;
 mod usage;
@@ -72,6 +73,7 @@ pub use predecessor::{Inherited, Predecessor};
 pub use program::Program;
 pub use run_time::{RunTime, RunTimes};
 pub use test_run::RunOutput;
+pub use timers::{Turning, are_wheels_still};
 pub use trace::{Trace, TraceEvent};
 pub use underlays::{Loading, Underlays, Unloading};
 pub use usage::{Shortage, Usage};

@@ -53,7 +53,7 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
     result.map_err(|e| match libbpf::refusal(&said) {
         Some(Refusal { program, last_line, log }) => Error::Verifier {
             what: what.into(),
-            experience: kernel::experience(&last_line),
+            experience: kernel::experience(),
             refusal: Box::new(VerifierRefusal {
                 release: kernel::release(),
                 last_line,

@@ -12,6 +12,8 @@ pub enum Program {
     ParseToGuest,
     /// Visits all flows of a port, or lets its wheel turn. It ignores the frame that it runs on.
     Sweep,
+    /// Does what a timer of the kernel would do. It ignores the frame that it runs on.
+    Turn,
 }
 
 impl Program {
@@ -22,6 +24,7 @@ impl Program {
             Self::ParseFromGuest => "parse_from_guest",
             Self::ParseToGuest => "parse_to_guest",
             Self::Sweep => "sweep",
+            Self::Turn => "turn",
         }
     }
 }

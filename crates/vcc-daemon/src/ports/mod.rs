@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use vcc_policy::Policy;
 use vcc_port::coexistence::Finding;
-use vcc_port::{Expedited, Host, Port, SharedPolicy};
+use vcc_port::{Expedited, Host, Port, SharedPolicy, Turning};
 
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
@@ -25,6 +25,8 @@ use left::Left;
 
 pub(crate) struct Ports {
     host: Arc<Host>,
+    /// Where the kernel has no timers.
+    turning: Option<Turning>,
     shared: SharedPolicy,
     /// The epoch of the last policy that was applied here.
     epoch: u32,
@@ -59,8 +61,10 @@ impl Ports {
             journal::notice(&format!("attaching takes some 40 ms a port: {why}"));
         }
         let host = take_over(Host::open()?);
+        let turning = host.turn_wheels()?;
         let mut ports = Self {
             host,
+            turning,
             // After the host, which leaves no policy if the kernel refuses its programs.
             shared: SharedPolicy::open()?,
             epoch: 0,
@@ -100,6 +104,11 @@ impl Ports {
 
     pub(crate) fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// Why the wheels of all ports stand still, if they do.
+    pub(crate) fn still(&self) -> Option<String> {
+        self.turning.as_ref().and_then(Turning::trouble)
     }
 
     pub(crate) fn shared(&self) -> &SharedPolicy {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{AS_ROOT, Check, Missing, Need, missing, probe};
-use crate::{AttachOptions, Datapath, Expedited, bpffs, capabilities, kernel, limits};
+use crate::{AttachOptions, Datapath, Expedited, bpffs, capabilities, kernel, limits, timers};
 
 type Found = Result<String, Missing>;
 
@@ -13,6 +13,7 @@ pub(super) fn checks() -> Vec<Check> {
     if checks.iter().all(|check| check.ok) {
         checks.push(check("grace-periods", Ok(grace_periods())));
         checks.push(check("room", room()));
+        checks.push(check("timers", timers()));
         checks.push(check("datapath", datapath()));
     }
     checks
@@ -108,6 +109,22 @@ fn grace_periods() -> String {
     match Expedited::obstacle() {
         Some(why) => format!("not expedited, so attaching takes some 40 ms a port: {why}"),
         None => "expedited while ports are attached".into(),
+    }
+}
+
+/// Who turns the ports' wheels, and whether somebody does.
+fn timers() -> Found {
+    if timers::are_there() {
+        return Ok("the kernel's".into());
+    }
+    let lack = timers::lack();
+    match timers::are_wheels_still() {
+        Ok(false) => Ok(format!("the daemon turns the wheels of ports every 1 to 16 ms: {lack}")),
+        Ok(true) => Err(Missing::new(
+            format!("{lack}, and no daemon is up: connections of ports are not forgotten"),
+            "start `vcc run`",
+        )),
+        Err(error) => Err(Missing::new(error.to_string(), AS_ROOT)),
     }
 }
 

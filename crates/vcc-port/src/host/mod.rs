@@ -12,13 +12,14 @@ use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object};
 use vcc_engine::sys;
 
 use crate::arrive::Origin;
-use crate::maps::Maps;
+use crate::maps::{self, Maps};
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
 use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
+use crate::timers::{self, Timers};
 use crate::{
-    Arrived, Error, Flow, Program, Result, Underlays, arrive, object, params, ring, usage,
+    Arrived, Error, Flow, Program, Result, Turning, Underlays, arrive, object, params, ring, usage,
 };
 pub(crate) use load::{Room, layout};
 pub(crate) use pinned::{
@@ -33,6 +34,8 @@ pub struct Host {
     pub(crate) maps: Maps,
     programs: Programs,
     is_pinned: bool,
+    /// Of one that is not pinned, where the kernel has no timers.
+    turning: Option<Turning>,
 }
 
 impl Host {
@@ -43,7 +46,9 @@ impl Host {
         yardsticks: bool,
     ) -> Result<(Self, Object)> {
         let underlays = Underlays::of_this_process();
-        Self::load_with(policy, room, yardsticks, &underlays)
+        let (mut host, object) = Self::load_with(policy, room, yardsticks, &underlays)?;
+        host.turning = host.turn_wheels()?;
+        Ok((host, object))
     }
 
     /// One that is about to take the place of the pinned one, and is pinned beside it until then.
@@ -59,7 +64,7 @@ impl Host {
     ) -> Result<(Self, Object)> {
         let object = load::fresh(policy, room, yardsticks, underlays)?;
         let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
-        let host = Self { maps, programs, is_pinned: false };
+        let host = Self { maps, programs, is_pinned: false, turning: None };
         host.call()?;
         Ok((host, object))
     }
@@ -67,6 +72,20 @@ impl Host {
     /// Would the kernel take the programs with these underlays?
     pub(crate) fn verify(underlays: &Underlays) -> Result<()> {
         load::fresh(None, Room::for_one(1), false, underlays).map(drop)
+    }
+
+    /// Turns the wheels of the ports as long as the value is there; None if the kernel's timers do.
+    pub fn turn_wheels(&self) -> Result<Option<Turning>> {
+        const DOING: &str = "turn the wheels of the ports";
+        let Some(turn) = &self.programs.turn else { return Ok(None) };
+        let turn = turn.try_clone().map_err(|e| Error::system(DOING, e))?;
+        let is_pinned = self.is_pinned;
+        // Another process may have replaced the programs since.
+        let program = move || match pinned::program(is_pinned, Program::Turn) {
+            Some(turn) => Ok(turn),
+            None => turn.try_clone(),
+        };
+        Turning::begin(Timers::new(maps::keep(&self.maps.timers)?, program)).map(Some)
     }
 
     /// Makes the ports call the programs. What they call comes last: until then, they call what they
@@ -205,7 +224,7 @@ impl Host {
 
     /// Another process may have replaced the programs since, and what a sweep does is theirs.
     fn with_sweep<T>(&self, run: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
-        match self.pinned_sweep() {
+        match pinned::program(self.is_pinned, Program::Sweep) {
             Some(sweep) => run(sweep.as_fd()),
             None => run(self.programs.sweep()),
         }
@@ -217,8 +236,13 @@ impl Host {
     }
 }
 
-/// The programs that the ports share, in the order of their names.
-struct Programs([OwnedFd; PROGRAMS]);
+/// The programs that the ports share.
+struct Programs {
+    /// In the order of their names.
+    shared: [OwnedFd; PROGRAMS],
+    /// Where the kernel has no timers.
+    turn: Option<OwnedFd>,
+}
 
 const PROGRAMS: usize = 8;
 
@@ -236,7 +260,8 @@ impl Programs {
         for name in Self::NAMES {
             fds.push(get(name)?);
         }
-        Ok(Self(fds.try_into().expect("a program for each name")))
+        let turn = (!timers::are_there()).then(|| get(Program::Turn.name())).transpose()?;
+        Ok(Self { shared: fds.try_into().expect("a program for each name"), turn })
     }
 
     const NAMES: [&str; PROGRAMS] = {
@@ -254,13 +279,14 @@ impl Programs {
         ]
     };
 
-    fn all(&self) -> [(&'static str, BorrowedFd<'_>); PROGRAMS] {
-        std::array::from_fn(|at| (Self::NAMES[at], self.0[at].as_fd()))
+    fn all(&self) -> impl Iterator<Item = (&'static str, BorrowedFd<'_>)> {
+        let names = Self::NAMES.into_iter().chain([Program::Turn.name()]);
+        names.zip(self.shared.iter().chain(&self.turn).map(AsFd::as_fd))
     }
 
     fn get(&self, name: &str) -> BorrowedFd<'_> {
         let at = Self::NAMES.iter().position(|it| *it == name).expect("a program of a host");
-        self.0[at].as_fd()
+        self.shared[at].as_fd()
     }
 
     /// Visits the flows of a port.
@@ -271,9 +297,9 @@ impl Programs {
     /// What the programs do.
     fn tags(&self) -> Result<Tags> {
         let mut tags = Tags::default();
-        for (tag, (_, fd)) in tags.iter_mut().zip(self.all()) {
+        for (tag, fd) in tags.iter_mut().zip(&self.shared) {
             let failed = |e| Error::system("read what a program does", e);
-            *tag = tcx::program_tag(fd).map_err(failed)?;
+            *tag = tcx::program_tag(fd.as_fd()).map_err(failed)?;
         }
         Ok(tags)
     }

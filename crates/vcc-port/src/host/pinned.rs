@@ -92,7 +92,7 @@ impl Host {
         });
         match (programs, maps) {
             (Ok(programs), Ok(maps)) if maps.are_understood() => {
-                Ok(Found::Ours(Arc::new(Self { maps, programs, is_pinned: true })))
+                Ok(Found::Ours(Arc::new(Self { maps, programs, is_pinned: true, turning: None })))
             }
             (Ok(_), Ok(_)) => Ok(Found::OtherVersion),
             _ if foreign.get() => Ok(Found::OtherVersion),
@@ -166,7 +166,7 @@ impl Host {
         let policy = SharedPolicy::open_locked()?;
         let object = load::over(&self.maps, Some(&policy), underlays)?;
         let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
-        Ok(Self { maps, programs, is_pinned: true })
+        Ok(Self { maps, programs, is_pinned: true, turning: None })
     }
 
     /// Makes all ports call these programs instead of those before. The caller holds the lock.
@@ -176,12 +176,6 @@ impl Host {
             replace_pin(program, name)?;
         }
         self.renew_ports()
-    }
-
-    /// The program that sweeps, as it is pinned now.
-    pub(super) fn pinned_sweep(&self) -> Option<OwnedFd> {
-        let path = Path::new(PLACE).join(Program::Sweep.name());
-        self.is_pinned.then(|| BpfProgram::fd_from_pinned_path(path).ok()).flatten()
     }
 
     /// Pins a program in another's place, so that the next process that takes the host over finds
@@ -229,6 +223,12 @@ impl Host {
         remove()?;
         SharedPolicy::remove_unapplied()
     }
+}
+
+/// A program of a pinned host, as it is pinned now.
+pub(super) fn program(is_pinned: bool, program: Program) -> Option<OwnedFd> {
+    let path = Path::new(PLACE).join(program.name());
+    is_pinned.then(|| BpfProgram::fd_from_pinned_path(path).ok()).flatten()
 }
 
 /// Lets the maps that are pinned at a place be of that layout.

@@ -13,8 +13,8 @@ use crate::host::Room;
 use crate::pins::{self, Pin};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Error, Expedited, Host, PORTS_MAX, Result, SharedPolicy, host, kernel, lock,
-    object, usage,
+    AttachOptions, Error, Expedited, Governor, Host, PORTS_MAX, Result, SharedPolicy, host, kernel,
+    lock, object, timers, usage,
 };
 
 impl Port {
@@ -52,6 +52,12 @@ impl Port {
     /// or to none.
     pub fn attach_pinned(devices: &[&str], options: &AttachOptions) -> Result<Vec<Self>> {
         host::require_capabilities()?;
+        if let [device, ..] = devices
+            && !timers::are_there()
+            && !Governor::is_there()?
+        {
+            return Err(Error::NeedsDaemon { device: (*device).into() });
+        }
         let mut ports: Vec<Self> = Vec::new();
         for device in devices {
             match Self::attach_one_pinned(device, options) {

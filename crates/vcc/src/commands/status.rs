@@ -1,7 +1,8 @@
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use vcc_daemon::Status;
+use anyhow::bail;
+use vcc_daemon::{ClientError, Status};
 use vcc_policy::RuleCount;
 use vcc_port::coexistence::Severity;
 
@@ -18,7 +19,12 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let status = daemon().status()?;
+    let status = match daemon().status() {
+        Err(error @ ClientError::NoDaemon { .. }) if vcc_port::are_wheels_still()? => {
+            bail!("{error}; until then, connections of this host's ports are not forgotten")
+        }
+        status => status?,
+    };
     if arguments.json {
         output::say_json(&status)?;
     } else {

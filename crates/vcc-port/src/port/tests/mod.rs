@@ -11,9 +11,12 @@ mod pinned;
 mod refusals;
 mod ruled;
 mod run_time;
+mod still;
 mod talk;
 mod traced;
 
+use std::fs;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -22,7 +25,7 @@ use vcc_engine::{Params, sys};
 use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host};
 
 use super::*;
-use crate::{AttachOptions, Datapath, SharedPolicy, Trace, counters};
+use crate::{AttachOptions, Datapath, SharedPolicy, Trace, bpffs, counters};
 
 const PORT: &str = "port";
 
@@ -83,4 +86,18 @@ impl Objects {
         let map_gone = |id: &u32| MapHandle::from_map_id(*id).is_err();
         self.program_ids.iter().all(program_gone) && self.map_ids.iter().all(map_gone)
     }
+}
+
+/// All that is pinned on this host.
+fn pinned_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut directories = vec![PathBuf::from(bpffs::HOME)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.expect("a pin").path();
+            if path.is_dir() { directories.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
 }

@@ -1,9 +1,7 @@
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use super::*;
-use crate::bpffs;
 use crate::doctor::probe;
 use crate::object::spoilt;
 use crate::port::attach::refusal_of;
@@ -81,20 +79,6 @@ fn what_the_verifier_refuses_under_a_policy_leaves_no_port() {
         assert_eq!(program_ids(PORT), Vec::<u32>::new());
         assert_eq!(pinned_files(), before);
     });
-}
-
-/// All that is pinned on this host.
-fn pinned_files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut directories = vec![PathBuf::from(bpffs::HOME)];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).expect("pins") {
-            let path = entry.expect("a pin").path();
-            if path.is_dir() { directories.push(path) } else { files.push(path) }
-        }
-    }
-    files.sort();
-    files
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod hostile;
 mod reloading;
 mod restarting;
 mod soak;
+mod still;
 mod telling;
 mod upgrading;
 pub mod watching;

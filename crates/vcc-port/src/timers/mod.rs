@@ -1,0 +1,98 @@
+//! What turns the wheels of ports: the kernel's timers, or a thread where it gives BPF programs none.
+//! Kernels with PREEMPT_RT do not: their verifier says `bpf_timer cannot be used for PREEMPT_RT`.
+
+mod turning;
+
+use std::sync::OnceLock;
+
+use crate::{Governor, Result, bpffs, kernel, libbpf, object, pins};
+pub(crate) use turning::Timers;
+pub use turning::Turning;
+
+static PROBE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/timers.bpf.o"));
+
+/// Lets the tests of this process, and commands that they start, do without the kernel's timers.
+#[cfg(feature = "testing")]
+const WITHOUT: &str = "VCC_WITHOUT_TIMERS";
+
+/// Whether the kernel gives BPF programs timers. It is asked once.
+pub(crate) fn are_there() -> bool {
+    static ARE_THERE: OnceLock<bool> = OnceLock::new();
+    *ARE_THERE.get_or_init(|| !are_forbidden() && !is_refused())
+}
+
+#[cfg(feature = "testing")]
+fn are_forbidden() -> bool {
+    std::env::var_os(WITHOUT).is_some()
+}
+
+#[cfg(not(feature = "testing"))]
+fn are_forbidden() -> bool {
+    false
+}
+
+/// What fails for want of something else, such as permission, is for the datapath to report.
+fn is_refused() -> bool {
+    let Ok(open) = object::open(PROBE, "the probe of timers") else { return false };
+    let (result, said) = libbpf::listen(|| open.load());
+    result.is_err() && libbpf::refusal(&said).is_some()
+}
+
+/// Whether this host has ports whose wheels nobody turns: the kernel has no timers, and no daemon is up.
+pub fn are_wheels_still() -> Result<bool> {
+    Ok(!are_there() && bpffs::has_home()? && !pins::is_empty()? && !Governor::is_there()?)
+}
+
+/// Why the daemon has to turn the wheels, for a message.
+pub(crate) fn lack() -> String {
+    format!("Linux {} gives BPF programs no timers", kernel::release())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use vcc_testing::can_attach;
+
+    use super::*;
+
+    /// The probe is no more than what the datapath asks of the kernel.
+    #[test]
+    fn the_probe_loads_where_the_kernel_has_timers() {
+        if can_attach() {
+            let version = fs::read_to_string("/proc/version").expect("the kernel's version");
+            assert_eq!(is_refused(), version.contains("PREEMPT_RT"));
+        }
+    }
+}
+
+/// Of this process, whose tests asked already. The tests that wait for a wheel run once more.
+#[cfg(test)]
+mod without {
+    use std::env;
+    use std::process::Command;
+
+    use vcc_testing::can_attach;
+
+    use super::*;
+
+    const TESTS: [&str; 5] = [
+        "port::tests::expiry::the_kernel_forgets",
+        "port::tests::expiry::a_connection_that_was_idle",
+        "port::tests::emitting::duplicate_acks",
+        "port::tests::still",
+        "host::tests::a_near_deadline",
+    ];
+
+    #[test]
+    fn a_thread_turns_the_wheels() {
+        // In the process that this one starts, it would start another one.
+        if !can_attach() || env::var_os(WITHOUT).is_some() {
+            return;
+        }
+        let program = env::current_exe().expect("a program");
+        let output = Command::new(program).args(TESTS).env(WITHOUT, "1").output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}");
+    }
+}
