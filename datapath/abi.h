@@ -173,6 +173,7 @@ enum vcc_policy_limit {
 	PREFIXES_MAX = 16384,
 	POOLS_MAX = 256,
 	PORTS_MAX = 4096,	/* ports of a host */
+	LANES = 8,		/* runs on a CPU, all but one of which are preempted (lanes.h) */
 	POLICY_NAME_BYTES = 64, /* name of a rule or pool, with the terminating zero */
 	PORT_NUMBERS = 65536,
 	TAG_SECRETS = 10, /* a word of struct vcc_key each */
@@ -294,7 +295,7 @@ enum vcc_count {
 	COUNT_TABLE_FULL,     /* a SYN when the flow table was full: passed */
 	COUNT_CONTENDED,      /* another CPU held the flow's lock for too long: see unheld.h */
 	COUNT_DROPPED,	      /* dropped by the engine's verdict */
-	COUNT_REWRITE_FAILED, /* a BPF helper failed during the rewrite: dropped */
+	COUNT_REWRITE_FAILED, /* a BPF helper failed during the rewrite, or no lane: dropped */
 	COUNT_POLICED,	      /* data beyond the window shown to the guest: dropped */
 	COUNT_FORGED,	      /* our options without negotiation, or impossible counters */
 	COUNT_REPORT_LOST,    /* a FACK could not be sent */

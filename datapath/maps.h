@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
+#include "counts.h"
 
 /* With its key and the kernel's header, an entry is allocated from blocks of 512 bytes. */
 _Static_assert(sizeof(struct vcc_entry) <= 448, "size of a flow's entry");
@@ -105,15 +106,6 @@ struct {
 	__type(value, struct vcc_host_usage);
 } host_usage SEC(".maps");
 
-/* Per CPU, or CPUs would wait for each other's cache line. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, PORTS_MAX);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, uint32_t);
-	__type(value, struct vcc_counts);
-} counts SEC(".maps");
-
 struct vcc_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10); /* bytes */
@@ -143,14 +135,6 @@ struct {
 	__type(key, struct vcc_neighbour_key);
 	__type(value, struct vcc_neighbour);
 } neighbours SEC(".maps");
-
-static __always_inline void count(uint32_t port, uint32_t what)
-{
-	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
-
-	if (n && what < COUNT_MAX)
-		n->segments[what]++;
-}
 
 static __always_inline struct vcc_port *port_at(uint32_t port)
 {

@@ -10,6 +10,7 @@
 #include <linux/udp.h>
 
 #include "accept.h"
+#include "lanes.h"
 #include "parse.h"
 
 #define VXLAN_HAS_VNI  0x08   /* RFC 7348, 5 */
@@ -68,19 +69,19 @@ static __always_inline uint32_t outer_end(const struct outer *o)
 	return o->frame.l3_off + header_bytes + o->frame.ip_length;
 }
 
-/* A program keeps its CPU from its begin to its end, and no other one runs on it meanwhile. */
+/* By lane. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 1); /* overridden before loading where there are lanes */
 	__type(key, uint32_t);
 	__type(value, struct outer);
 } outers SEC(".maps");
 
 static __always_inline struct outer *outer_of_cpu(void)
 {
-	uint32_t zero = 0;
+	uint32_t lane = lane_of_run();
 
-	return bpf_map_lookup_elem(&outers, &zero);
+	return bpf_map_lookup_elem(&outers, &lane);
 }
 
 static __always_inline bool is_inside(const struct frame *fr)

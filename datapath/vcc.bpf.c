@@ -420,7 +420,8 @@ SEC("tcx/ingress") int sweep(struct __sk_buff *skb)
 	return (int)sweep.judged;
 }
 
-/* Run by user space where there are no timers: what the timer with the number in cb[CB_PORT] does. */
+/* Run by user space where there are no timers: what the timer with the number in cb[CB_PORT] does.
+ */
 SEC("tcx/ingress") int turn(struct __sk_buff *skb)
 {
 	uint32_t number = skb->cb[CB_PORT];

@@ -6,6 +6,7 @@
 #ifndef VCC_WORK_H
 #define VCC_WORK_H
 
+#include "lanes.h"
 #include "parse.h"
 
 struct work {
@@ -22,19 +23,19 @@ struct work {
 /* tag_check() and is_traced() read the key as words. */
 _Static_assert(__builtin_offsetof(struct work, key) % 8 == 0, "the key is aligned");
 
-/* A program keeps its CPU from its begin to its end, and no other one runs on it meanwhile. */
+/* By lane. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 1); /* overridden before loading where there are lanes */
 	__type(key, uint32_t);
 	__type(value, struct work);
 } works SEC(".maps");
 
 static __always_inline struct work *work_of_cpu(void)
 {
-	uint32_t zero = 0;
+	uint32_t lane = lane_of_run();
 
-	return bpf_map_lookup_elem(&works, &zero);
+	return bpf_map_lookup_elem(&works, &lane);
 }
 
 #endif

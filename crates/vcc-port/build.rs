@@ -31,6 +31,7 @@ fn build() -> Result<(), String> {
     let sources = [
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
         (datapath.join("port.bpf.c"), "port.bpf.o"),
+        (datapath.join("lanes.bpf.c"), "lanes.bpf.o"),
         (advance, "advance.bpf.o"),
         (rewriter, "rewriter.bpf.o"),
         (vary, "vary.bpf.o"),

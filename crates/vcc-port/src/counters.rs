@@ -35,7 +35,7 @@ counters! {
     TABLE_FULL: COUNT_TABLE_FULL, "table_full", "passed: no room for another connection";
     CONTENDED: COUNT_CONTENDED, "contended", "another CPU held the connection for half a millisecond: judged by what the guest was last shown";
     DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would take for a duplicate ACK";
-    REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused to change the segment";
+    REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused to change the segment, or has preempted too many runs";
     POLICED: COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown";
     FORGED: COUNT_FORGED, "forged", "ignored: feedback that was not negotiated, or is impossible";
     REPORT_LOST: COUNT_REPORT_LOST, "report_lost", "not sent: feedback beside data";

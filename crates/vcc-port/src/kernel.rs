@@ -1,6 +1,7 @@
 //! The release of the running kernel, and what is known of kernels.
 
 use std::ffi::CStr;
+use std::sync::OnceLock;
 
 /// The first with TCX. No kernel before the first of [`TRIED`] was tried.
 pub(crate) const OLDEST: (u32, u32) = (6, 6);
@@ -33,16 +34,49 @@ fn experience_of(release: &str) -> String {
     format!("vcc is not known to work on this kernel: boot {}", tried())
 }
 
+/// Lets the tests of this process, and commands that they start, take the kernel for one with PREEMPT_RT.
+#[cfg(feature = "testing")]
+pub(crate) const AS_REAL_TIME: &str = "VCC_AS_PREEMPT_RT";
+
+#[cfg(feature = "testing")]
+pub(crate) fn is_taken_for_real_time() -> bool {
+    std::env::var_os(AS_REAL_TIME).is_some()
+}
+
+#[cfg(not(feature = "testing"))]
+pub(crate) fn is_taken_for_real_time() -> bool {
+    false
+}
+
+/// Whether all but the innermost of the kernel may be preempted (PREEMPT_RT).
+pub(crate) fn is_real_time() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| is_taken_for_real_time() || names().version.contains("PREEMPT_RT"))
+}
+
 /// The kernel release, which `uname -r` prints.
 pub(crate) fn release() -> String {
+    names().release
+}
+
+struct Names {
+    release: String,
+    /// How it was built.
+    version: String,
+}
+
+fn names() -> Names {
     // SAFETY: all-zero bytes are a valid utsname.
     let mut names: libc::utsname = unsafe { std::mem::zeroed() };
     // SAFETY: the call writes to the structure that it is given.
     if unsafe { libc::uname(&mut names) } < 0 {
-        return "of unknown release".into();
+        return Names { release: "of unknown release".into(), version: String::new() };
     }
-    // SAFETY: the kernel ends each of the names with NUL.
-    unsafe { CStr::from_ptr(names.release.as_ptr()) }.to_string_lossy().into_owned()
+    let text = |name: &[libc::c_char]| {
+        // SAFETY: the kernel ends each of the names with NUL.
+        unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned()
+    };
+    Names { release: text(&names.release), version: text(&names.version) }
 }
 
 /// The major and minor number of a release such as 6.1.0-18-amd64.

@@ -8,7 +8,7 @@ use vcc_engine::sys;
 use crate::object::{self, lacks};
 use crate::plain::{from_bytes, to_bytes};
 use crate::tcx::Hook;
-use crate::{Error, Result, pins};
+use crate::{Error, Result, kernel, pins};
 
 /// Declares [`Maps`] and all that is done with each of them.
 macro_rules! maps {
@@ -39,6 +39,7 @@ maps! {
     usage,
     host_usage,
     counts,
+    lanes,
     events,
     traces,
     neighbours,
@@ -51,6 +52,11 @@ maps! {
 pub(crate) const CONSTANTS: &str = "constants";
 pub(crate) const CONSTANTS_SECTION: &str = ".rodata.host";
 
+/// Whether runs on a CPU may preempt each other (datapath/lanes.h).
+pub(crate) fn has_lanes() -> bool {
+    kernel::is_real_time()
+}
+
 impl Maps {
     /// The maps of a loaded object.
     pub(crate) fn of(object: &Object) -> Result<Self> {
@@ -61,7 +67,9 @@ impl Maps {
     pub(crate) fn lend_calls(&self, open: &mut OpenObject) -> Result<()> {
         let calls =
             [("call_from_guest", &self.call_from_guest), ("call_to_guest", &self.call_to_guest)];
-        object::lend(open, calls, "let a port call the datapath")
+        let lanes = [("counts", &self.counts), ("lanes", &self.lanes)];
+        let lent = calls.into_iter().chain(lanes.into_iter().filter(|_| has_lanes()));
+        object::lend(open, lent, "let a port call the datapath")
     }
 
     /// The programs that a hook's program calls.

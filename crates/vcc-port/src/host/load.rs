@@ -12,8 +12,10 @@ use crate::{Error, Program, Result, Underlays, flows, object, timers};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vcc.bpf.o"));
 static PORT_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/port.bpf.o"));
+static LANES_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lanes.bpf.o"));
 const WHAT: &str = "the datapath";
 const TIMERS_SECTION: &str = ".rodata.timers";
+const LANES_SECTION: &str = ".rodata.lanes";
 const SLOTS_SECTION: &str = ".rodata.slots";
 const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
 
@@ -97,7 +99,7 @@ pub(super) fn over(
 
 /// The programs to attach to a port.
 pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
-    let mut open = object::open(PORT_OBJECT, WHAT)?;
+    let mut open = object::open(if maps::has_lanes() { LANES_OBJECT } else { PORT_OBJECT }, WHAT)?;
     set_constants(&mut open, PORT_CONSTANTS_SECTION, to_bytes(&index))?;
     maps.lend_calls(&mut open)?;
     object::load(open, WHAT)
@@ -114,6 +116,15 @@ fn open(
     set_constants(&mut open, SLOTS_SECTION, to_bytes(&linked.slots))?;
     let has_timers = timers::are_there();
     set_constants(&mut open, TIMERS_SECTION, to_bytes(&u32::from(has_timers)))?;
+    if maps::has_lanes() {
+        set_constants(&mut open, LANES_SECTION, to_bytes(&1u32))?;
+        for name in ["works", "outers"] {
+            // One more for what is in none (lane_find()).
+            object::map(&mut open, name)?
+                .set_max_entries(sys::LANES + 1)
+                .map_err(|e| Error::system("give each run a lane", e))?;
+        }
+    }
     match policy {
         Some(policy) => policy.maps().lend_to(&mut open)?,
         None => policy::shrink(&mut open)?,

@@ -309,6 +309,8 @@ impl Programs {
 pub(crate) type Tags = [Tag; PROGRAMS];
 
 #[cfg(test)]
+mod lanes;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod tests;

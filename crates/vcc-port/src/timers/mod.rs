@@ -11,24 +11,10 @@ pub use turning::Turning;
 
 static PROBE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/timers.bpf.o"));
 
-/// Lets the tests of this process, and commands that they start, do without the kernel's timers.
-#[cfg(feature = "testing")]
-const WITHOUT: &str = "VCC_WITHOUT_TIMERS";
-
 /// Whether the kernel gives BPF programs timers. It is asked once.
 pub(crate) fn are_there() -> bool {
     static ARE_THERE: OnceLock<bool> = OnceLock::new();
-    *ARE_THERE.get_or_init(|| !are_forbidden() && !is_refused())
-}
-
-#[cfg(feature = "testing")]
-fn are_forbidden() -> bool {
-    std::env::var_os(WITHOUT).is_some()
-}
-
-#[cfg(not(feature = "testing"))]
-fn are_forbidden() -> bool {
-    false
+    *ARE_THERE.get_or_init(|| !kernel::is_taken_for_real_time() && !is_refused())
 }
 
 /// What fails for want of something else, such as permission, is for the datapath to report.
@@ -50,8 +36,6 @@ pub(crate) fn lack() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use vcc_testing::can_attach;
 
     use super::*;
@@ -60,8 +44,7 @@ mod tests {
     #[test]
     fn the_probe_loads_where_the_kernel_has_timers() {
         if can_attach() {
-            let version = fs::read_to_string("/proc/version").expect("the kernel's version");
-            assert_eq!(is_refused(), version.contains("PREEMPT_RT"));
+            assert_eq!(is_refused(), kernel::is_real_time() && !kernel::is_taken_for_real_time());
         }
     }
 }
@@ -76,22 +59,28 @@ mod without {
 
     use super::*;
 
-    const TESTS: [&str; 5] = [
+    const TESTS: [&str; 7] = [
         "port::tests::expiry::the_kernel_forgets",
         "port::tests::expiry::a_connection_that_was_idle",
         "port::tests::emitting::duplicate_acks",
         "port::tests::still",
         "host::tests::a_near_deadline",
+        "host::lanes",
+        "port::tests::attached",
     ];
 
     #[test]
     fn a_thread_turns_the_wheels() {
         // In the process that this one starts, it would start another one.
-        if !can_attach() || env::var_os(WITHOUT).is_some() {
+        if !can_attach() || kernel::is_taken_for_real_time() {
             return;
         }
         let program = env::current_exe().expect("a program");
-        let output = Command::new(program).args(TESTS).env(WITHOUT, "1").output().expect("it runs");
+        let output = Command::new(program)
+            .args(TESTS)
+            .env(kernel::AS_REAL_TIME, "1")
+            .output()
+            .expect("it runs");
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}");
     }

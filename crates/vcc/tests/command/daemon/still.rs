@@ -17,7 +17,7 @@ const OTHERS: &str = "[[ports]]\ndevice = \"other*\"\n[default]\nmode = \"ignore
 
 fn without_timers(place: &Place) -> Command {
     let mut command = place.command();
-    command.env("VCC_WITHOUT_TIMERS", "1");
+    command.env("VCC_AS_PREEMPT_RT", "1");
     command
 }
 

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What is attached to a port instead of port.bpf.c where a run may be preempted by another one on
+ * its CPU (lanes.h). A tail call in a function of its own returns to the caller of that function.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "calls.h"
+#include "counts.h"
+#include "lanes.h"
+
+#define VERDICT_PASS (-1) /* TCX_NEXT (Linux 6.6) */
+#define VERDICT_DROP 2	  /* TCX_DROP */
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Overridden before loading. */
+const volatile uint32_t port_index SEC(".rodata.port") = 0;
+
+static __noinline int all_of_from_guest(struct __sk_buff *skb)
+{
+	bpf_tail_call_static(skb, &call_from_guest, CALL_FAST);
+	return VERDICT_PASS;
+}
+
+static __noinline int all_of_to_guest(struct __sk_buff *skb)
+{
+	bpf_tail_call_static(skb, &call_to_guest, CALL_FAST);
+	return VERDICT_PASS;
+}
+
+SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+{
+	uint32_t lane = lane_enter();
+
+	if (lane == LANES) {
+		count(port_index, COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
+	skb->cb[CB_PORT] = port_index;
+	int verdict = all_of_from_guest(skb);
+
+	lane_leave(lane);
+	return verdict;
+}
+
+SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
+{
+	uint32_t lane = lane_enter();
+
+	if (lane == LANES) {
+		count(port_index, COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
+	skb->cb[CB_PORT] = port_index;
+	int verdict = all_of_to_guest(skb);
+
+	lane_leave(lane);
+	return verdict;
+}
