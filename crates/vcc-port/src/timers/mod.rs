@@ -59,13 +59,14 @@ mod without {
 
     use super::*;
 
-    const TESTS: [&str; 7] = [
+    const TESTS: [&str; 8] = [
         "port::tests::expiry::the_kernel_forgets",
         "port::tests::expiry::a_connection_that_was_idle",
         "port::tests::emitting::duplicate_acks",
         "port::tests::still",
         "host::tests::a_near_deadline",
         "host::lanes",
+        "datapath::tests::a_connection_that_begins",
         "port::tests::attached",
     ];
 
