@@ -5,7 +5,7 @@ use std::io::Read;
 
 use vcc_engine::sys;
 
-use crate::plain::to_bytes;
+use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result};
 
 /// The lowest bits of a tag are the port's index.
@@ -23,14 +23,9 @@ pub(crate) fn secrets() -> Result<Secrets> {
 }
 
 pub(crate) fn tag(secrets: &Secrets, key: &sys::vcc_key) -> u64 {
-    let (words, _) = to_bytes(key).as_chunks::<4>();
-    let mut sums = words
-        .iter()
-        .zip(secrets)
-        .map(|(word, secret)| u64::from(u32::from_ne_bytes(*word)).wrapping_add(*secret));
-    let mut hash = 0u64;
-    while let (Some(one), Some(other)) = (sums.next(), sums.next()) {
-        hash = hash.wrapping_add(one.wrapping_mul(other));
-    }
-    hash & !PORT_MASK | u64::from(key.port)
+    let words = to_bytes(key).chunks_exact(4).filter_map(from_bytes::<u32>);
+    let sums: Vec<u64> =
+        words.zip(secrets).map(|(word, secret)| secret.wrapping_add(word.into())).collect();
+    let products = sums.chunks_exact(2).map(|pair| pair[0].wrapping_mul(pair[1]));
+    products.fold(0, u64::wrapping_add) & !PORT_MASK | u64::from(key.port)
 }
