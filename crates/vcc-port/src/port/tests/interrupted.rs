@@ -140,9 +140,12 @@ fn however_much_has_passed_while_a_port_had_moved() {
         let _two = Two::begin(attach_both);
         succeed_until(Step::Moved(1));
         let flows = MapHandle::from_pinned_path(format!("{NEXT}/flows")).expect("a map");
-        let tag = flows.keys().next().expect("a flow");
-        let value = flows.lookup(&tag, MapFlags::ANY).expect("read").expect("the flow");
-        let mut entry: sys::vcc_entry = from_bytes(&value).expect("an entry");
+        let entry = |tag: Vec<u8>| -> (Vec<u8>, sys::vcc_entry) {
+            let value = flows.lookup(&tag, MapFlags::ANY).expect("read").expect("the flow");
+            (tag, from_bytes(&value).expect("an entry"))
+        };
+        let first = flows.keys().map(entry).find(|(_, entry)| entry.key.port == 0);
+        let (tag, mut entry) = first.expect("a flow of the first port");
         let flow = &mut entry.flow;
         for number in [&mut flow.snd_una, &mut flow.snd_nxt, &mut flow.right_edge] {
             *number = number.wrapping_add(0x9000_0000);
