@@ -111,6 +111,9 @@ check 'tests compile' $CARGO test $tests --no-run --quiet
 echo '== tests'
 time $CARGO test $tests --no-fail-fast 2>&1 | tee "$log"
 count_tests "${PIPESTATUS[0]}"
+# By the workspace, whose features the tests were built with.
+check 'golden tests as with PREEMPT_RT' \
+	env VCC_AS_PREEMPT_RT=1 $CARGO test --quiet --workspace --test golden
 
 # The binary that the tests have built.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc

@@ -28,7 +28,7 @@ pub struct CrowdCost {
 const CASES: [(&str, &str); 3] = [
     ("from_guest_data", "new data of each connection in turn"),
     ("to_guest_ack", "ACKs of them"),
-    ("yardstick", "an entry looked up and locked, and its cache lines touched"),
+    ("yardstick", "an entry looked up and locked, and four of its cache lines touched"),
 ];
 
 /// Measures each number of connections in `rounds` interleaved rounds.
