@@ -141,13 +141,16 @@ take() {
 wanted | while IFS="$(printf '\t')" read -r release distribution; do
 	[ ! -d "$root/$release" ] || continue
 	echo "fetch-kernels: $release, of $distribution" >&2
-	# Since 7.2, the package of the image has none: it depends on those that have parts of it.
-	parts=$(apt apt-cache depends "linux-image-$release" |
-		sed -n "s/^ *Depends: \(linux-\(binary\|modules\)-.*\)/\1/p")
+	# Since 6.19, the package of the image has none: it depends on those that have parts of it. Of an
+	# older version, the archive may keep some of them; apt shows the others in `<>`.
+	apt apt-cache depends "linux-image-$release" |
+		sed -n "s/^ *Depends: \(<\?linux-\(binary\|modules\)-.*\)/\1/p" >"$work/parts"
+	lacks=$(grep '^<' "$work/parts" | tr '\n' ' ')
 	mkdir "$work/packages"
-	# shellcheck disable=SC2086 # a list of words
-	if ! (cd "$work/packages" && apt apt-get -qq download "linux-image-$release" $parts); then
-		echo "fetch-kernels: $release is incomplete in the archive: $(tail -n 1 "$work/log")" >&2
+	# shellcheck disable=SC2046 # a list of words
+	if [ -n "$lacks" ] || ! (cd "$work/packages" &&
+		apt apt-get -qq download "linux-image-$release" $(cat "$work/parts")); then
+		echo "fetch-kernels: $release is incomplete in the archive: ${lacks:-$(tail -n 1 "$work/log")}" >&2
 		grep -v "^$release	" "$root/list" >"$work/list"
 		mv "$work/list" "$root/list"
 		rm -r "$work/packages"
