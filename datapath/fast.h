@@ -88,17 +88,6 @@ static __always_inline int rewrite_work(struct __sk_buff *skb, enum direction di
 	return VERDICT_DROP;
 }
 
-/* Holds a flow for the usual segment; false: the whole engine has to see to it, which waits. */
-static __always_inline bool hold_usual(struct vcc_entry *e, uint64_t check)
-{
-	if (flow_try_lock(&e->lock) != LOCK_FREE)
-		return false;
-	if (e->check == check)
-		return true;
-	flow_unlock(&e->lock, false);
-	return false;
-}
-
 /* The parameters of a held flow; null where the policy has changed, or there is none. */
 static __always_inline const struct vcc_params *treatment_usual(const struct vcc_port *port,
 								const struct vcc_flow *f)
@@ -121,7 +110,7 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	struct vcc_segment *s = &w->segment;
 	struct vcc_action *a = &w->action;
 	const struct vcc_port *port = port_at(index);
-	uint64_t tag = flow_tag(&w->key), check = tag_check(&w->key, tag);
+	uint64_t tag = flow_tag(&w->key);
 	struct vcc_entry *e = flow_of(tag);
 
 	w->tag = tag;
@@ -139,7 +128,8 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	else
 		fetch(e, RECEIVER_LINES);
 	s->now_us = now_us();
-	if (!hold_usual(e, check))
+	/* The whole engine waits for a lock, and sees to what has become of the entry. */
+	if (try_hold(e, &w->key, tag) != LOCK_FREE)
 		return HAND_ON;
 	struct vcc_flow *f = &e->flow;
 	const struct vcc_params *p = treatment_usual(port, f);

@@ -3,6 +3,7 @@
  * What is attached to a port instead of port.bpf.c where a run may be preempted by another one on
  * its CPU (lanes.h). A tail call in a function of its own returns to the caller of that function.
  */
+#include <stdbool.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -37,7 +38,8 @@ static __noinline int all_of_to_guest(struct __sk_buff *skb)
 	return verdict;
 }
 
-SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+/* Calls the host's program in a lane of its own. */
+static __always_inline int run(struct __sk_buff *skb, bool is_from_guest)
 {
 	uint32_t lane = lane_enter();
 
@@ -46,23 +48,18 @@ SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
 		return VERDICT_DROP;
 	}
 	skb->cb[CB_PORT] = port_index;
-	int verdict = all_of_from_guest(skb);
+	int verdict = is_from_guest ? all_of_from_guest(skb) : all_of_to_guest(skb);
 
 	lane_leave(lane);
 	return verdict;
 }
 
+SEC("tcx/ingress") int from_guest(struct __sk_buff *skb)
+{
+	return run(skb, true);
+}
+
 SEC("tcx/egress") int to_guest(struct __sk_buff *skb)
 {
-	uint32_t lane = lane_enter();
-
-	if (lane == LANES) {
-		count(port_index, COUNT_REWRITE_FAILED);
-		return VERDICT_DROP;
-	}
-	skb->cb[CB_PORT] = port_index;
-	int verdict = all_of_to_guest(skb);
-
-	lane_leave(lane);
-	return verdict;
+	return run(skb, false);
 }

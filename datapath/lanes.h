@@ -8,7 +8,6 @@
 #ifndef VCC_LANES_H
 #define VCC_LANES_H
 
-#include <stdbool.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -57,6 +57,9 @@ struct {
 	__type(value, struct vcc_wheel);
 } wheels SEC(".maps");
 
+/* Overridden before loading. */
+const volatile struct vcc_host_constants constants SEC(".rodata.host") = { .flows_max = 65536 };
+
 /*
  * Overridden before loading: 0 where the kernel gives programs no timers. User space runs the
  * program `turn` then, when it finds that a timer would have fired.

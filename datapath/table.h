@@ -263,7 +263,7 @@ static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,
 		return 0;
 	uint64_t tag = flow_tag_apart(key);
 	long err = bpf_map_update_elem(&flows, &tag, fresh_entry, BPF_NOEXIST);
-	struct vcc_entry *e = bpf_map_lookup_elem(&flows, &tag);
+	struct vcc_entry *e = flow_of(tag);
 
 	if (err || !e) {
 		give_room_back(used, host);

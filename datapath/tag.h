@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A flow's tag: its key in the kernel's map, which hashes and compares 8 bytes in a third of the
- * time that it takes for the 40 of struct vcc_key.
+ * A flow's tag: its key in the kernel's map, which hashes and compares 8 bytes instead of the 40 of
+ * struct vcc_key.
  *
  * The tag is the port's index, and 52 bits of a hash of the key: multilinear-HM (Lemire and Kaser,
  * "Strongly universal string hashing is fast", 2014), with the host's random secrets. Of two keys
@@ -13,9 +13,6 @@
 #define VCC_TAG_H
 
 #include "maps.h"
-
-/* Overridden before loading. */
-const volatile struct vcc_host_constants constants SEC(".rodata.host") = { .flows_max = 65536 };
 
 #define TAG_PORT_MASK 0xfffull
 _Static_assert(PORTS_MAX - 1 == TAG_PORT_MASK, "a port's index fits the tag");

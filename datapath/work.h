@@ -17,7 +17,6 @@ struct work {
 	struct vcc_action action;
 	/* bool: the fast program has parsed the segment that it hands on, and taken its tag. */
 	uint32_t is_parsed;
-	uint32_t reserved;
 };
 
 /* tag_check() and is_traced() read the key as words. */
