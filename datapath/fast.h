@@ -33,14 +33,15 @@ _Static_assert(__builtin_offsetof(struct vcc_entry, flow) == -FLOW_LINE_AT(0),
 	       "the flow's lines are the entry's");
 
 /*
- * Prefetches the first lines of an entry. One among thousands is not cached, and without this the
- * lock, which is a barrier, and then the engine would miss one cache line after the other.
+ * Prefetches the first lines of an entry, that of the lock included: an atomic operation waits for
+ * the loads before it, and then misses alone. One entry among thousands is not cached, and without
+ * this the lock and then the engine would miss one cache line after the other.
  */
 static __always_inline void fetch(const struct vcc_entry *e, uint32_t lines)
 {
 	const volatile uint32_t *words = (const volatile uint32_t *)e;
 
-	for (uint32_t line = 1; line < lines; line++)
+	for (uint32_t line = 0; line < lines; line++)
 		(void)words[line * CACHE_LINE_BYTES / sizeof(*words)];
 }
 

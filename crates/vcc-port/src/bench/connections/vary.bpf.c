@@ -100,7 +100,7 @@ static __always_inline void touch(uint32_t number, bool enters)
 	const uint32_t step = line_bytes / sizeof(*words);
 
 	/* Read before the lock, which is a barrier: lines that miss do so together. */
-	for (uint32_t line = 1; line < TOUCHED_LINES; line++)
+	for (uint32_t line = 0; line < TOUCHED_LINES; line++)
 		(void)words[line * step];
 	if (flow_try_lock(&e->lock) != LOCK_FREE)
 		return;
