@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 15u
+#define LAYOUT_VERSION 16u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -130,8 +130,8 @@ struct vcc_usage {
 /* The occupancy of the table by all ports. */
 struct vcc_host_usage {
 	uint32_t flows;
-	uint32_t reserved;
-	uint64_t forgotten; /* flows, less those that are new; never less than paced (pace.h) */
+	uint32_t has_minisocks; /* bool: a flow has left one */
+	uint64_t forgotten;	/* flows, less those that are new; never less than paced (pace.h) */
 };
 
 /*
@@ -311,6 +311,8 @@ enum vcc_count {
 	COUNT_PROMISE_BROKEN, /* a guest did not take what was acknowledged in its name: reset */
 	COUNT_OTHER_TUNNEL,   /* inside another tunnel than the connection of these addresses */
 	COUNT_CANNOT_MARK,    /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
+	COUNT_ONE_DIRECTION,  /* a connection of which one direction does not pass this port */
+	COUNT_REVIVED,	      /* a flow that was forgotten, and whose connection goes on */
 	COUNT_MAX,
 };
 

@@ -117,6 +117,9 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	w->tag = tag;
 	if (!port)
 		return VERDICT_PASS;
+	/* The whole engine revives the flow. */
+	if (!e && minisock_of(&w->key, tag, port))
+		return HAND_ON;
 	/* Its SYN did not pass this port. */
 	if (!e) {
 		count(index, COUNT_UNKNOWN);

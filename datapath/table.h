@@ -10,6 +10,7 @@
 #define VCC_TABLE_H
 
 #include "lock.h"
+#include "minisock.h"
 #include "pace.h"
 #include "policy.h"
 #include "queues.h"
@@ -192,6 +193,7 @@ static int give_way(uint32_t index, struct making_room *room)
 	if (state == LOCK_HELD)
 		return 0;
 	if (state == LOCK_FREE && e->half_open && e->half_open_at == place.at) {
+		minisock_leave(&e->flow, &key);
 		if (flow_forget(e, &key))
 			return 0;
 		count(key.port, COUNT_GAVE_WAY);

@@ -18,6 +18,7 @@
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
+#include "revive.h"
 #include "rewrite_inside.h"
 #include "arrive.h"
 #include "sweep.h"
@@ -138,6 +139,8 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 {
 	if (a->forged)
 		count(port, COUNT_FORGED);
+	if (a->one_direction)
+		count(port, COUNT_ONE_DIRECTION);
 	if (fr->options.malformed)
 		count(port, COUNT_BAD_OPTIONS);
 	if (a->verdict == VCC_CONSUME)
@@ -273,10 +276,12 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 			return VERDICT_PASS;
 		}
 	} else {
-		if (!opens)
-			count(index, (s->options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
-		else
+		if (opens)
 			e = flow_create(&w->key, dir, port, &drop);
+		else if (!(s->flags & TCP_RST) && !flow_revive(&w->key))
+			e = flow_of(w->tag);
+		else
+			count(index, (s->options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
 		if (!e)
 			return drop ? VERDICT_DROP : VERDICT_PASS;
 		is_new = true;

@@ -172,10 +172,12 @@ static __noinline void let_go(struct vcc_entry *e, const struct vcc_key *key, ui
 		count(key->port, COUNT_UNTIMED);
 		forget = true;
 	}
-	if (forget)
+	if (forget) {
+		minisock_leave(&e->flow, key);
 		flow_forget(e, key);
-	else
+	} else {
 		flow_unlock(&e->lock, false);
+	}
 }
 
 /* Releases a held flow after a segment, and reschedules it if that brought its deadline forward. */

@@ -9,6 +9,7 @@
 #include "expiry.h"
 #include "from_guest.h"
 #include "judge.h"
+#include "minisock.h"
 #include "to_guest.h"
 #include "unheld.h"
 

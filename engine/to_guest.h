@@ -169,8 +169,10 @@ VCC_INLINE void segment_to_guest_outcome(struct vcc_flow *f, const struct vcc_pa
 	}
 	if (s->flags & TCP_ACK)
 		handshake_ack_to_guest(f, p, s);
-	if (f->stage < STAGE_ESTABLISHED)
+	if (f->stage < STAGE_ESTABLISHED) {
+		unanswered_to_guest(f, s, a);
 		return;
+	}
 	if (is_fack(f, p, s)) {
 		fack_to_guest(f, p, s, &outcome->news, a);
 		return;

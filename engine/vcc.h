@@ -139,6 +139,7 @@ struct vcc_action {
 	uint8_t forged;	 /* bool: it carried forged options or counters of ours */
 	uint8_t dupacks; /* vcc_deadline only: duplicate ACKs to send to the guest */
 	uint8_t update;	 /* vcc_deadline only, bool: send the guest a window update with `window` */
+	uint8_t one_direction; /* bool: the connection's other direction does not pass the port */
 	uint16_t flags;
 	uint16_t window;
 	uint16_t mss;		      /* valid if the segment carries the option */
@@ -408,6 +409,41 @@ struct vcc_flow {
 	uint8_t reserved[5];
 	uint32_t iss;		/* the guest's initial sequence number */
 	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
+};
+
+/* What is kept of a flow that is forgotten (minisock.h). */
+struct vcc_minisock {
+	uint64_t check; /* the shell's: which connection it is of */
+	struct vcc_feedback counted;
+	uint32_t flags;
+	uint32_t snd_una;
+	uint32_t snd_nxt;
+	uint32_t rcv_nxt;
+	uint32_t rcv_wup;
+	uint32_t rcv_edge;
+	uint32_t rcv_max;
+	uint32_t right_edge;
+	uint32_t iss;
+	uint32_t syn_seq;
+	uint16_t syn_flags;
+	uint16_t syn_mss_bytes;
+	uint16_t mss_bytes;
+	uint16_t mss_max_bytes;
+	uint16_t rcv_mss_bytes;
+	uint16_t window_shown;
+	uint16_t window_received;
+	uint8_t stage;
+	uint8_t underlay;
+	uint8_t accecn;
+	uint8_t ace_counted;
+	uint8_t settled;
+	uint8_t peer_sends;
+	uint8_t wscale_guest;
+	uint8_t wscale_peer;
+	uint8_t wscale_shown;
+	uint8_t syn_wscale;
+	uint8_t syn_ip_ecn;
+	uint8_t reserved[7];
 };
 
 /* Behind the datapath's 16 bytes. */

@@ -101,6 +101,23 @@ int vcc_native_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t n
 	return err;
 }
 
+bool vcc_native_leave_minisock(const struct vcc_flow *f, struct vcc_minisock *m)
+{
+	if (!leaves_minisock(f))
+		return false;
+	minisock_keep(m, f);
+	return true;
+}
+
+int vcc_native_revive(struct vcc_flow *f, const struct vcc_minisock *m, const struct vcc_params *p,
+		      uint64_t now_us)
+{
+	int err = vcc_revive(f, m, p, now_us);
+
+	VCC_LAW(err || flow_invariant(f));
+	return err;
+}
+
 int vcc_native_answered(struct vcc_flow *f, uint64_t now_us)
 {
 	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;

@@ -27,6 +27,7 @@ mod ip;
 mod key;
 mod ledger;
 mod link;
+mod minisocks;
 mod neighbours;
 mod options;
 mod ours;

@@ -350,6 +350,9 @@ impl Port {
     /// There is no flow: the verdict for the segment.
     fn create(&mut self, direction: Direction, parsed: &Parsed) -> Result<FlowId, Verdict> {
         if !judging::opens(direction, &parsed.segment) {
+            if let Some(id) = self.revive(parsed) {
+                return Ok(id);
+            }
             let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
             self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
             return Err(Verdict::Pass);
@@ -364,25 +367,54 @@ impl Port {
             return Err(Verdict::Pass);
         }
         let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP;
-        match self.table.insert(parsed.key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
-            Room::Free => {}
-            Room::Made(gave_way) => {
-                (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
-            }
-            Room::None if drops => {
-                self.counters.count(sys::COUNT_REFUSED);
-                return Err(Verdict::Drop);
-            }
-            Room::None => {
-                self.counters.count(sys::COUNT_TABLE_FULL);
-                return Err(Verdict::Pass);
-            }
-        }
-        let id = self.table.find(&parsed.key).ok_or(Verdict::Pass)?;
+        let Some(id) = self.insert(parsed.key) else {
+            let (counter, verdict) = match drops {
+                true => (sys::COUNT_REFUSED, Verdict::Drop),
+                false => (sys::COUNT_TABLE_FULL, Verdict::Pass),
+            };
+            self.counters.count(counter);
+            return Err(verdict);
+        };
         if let Some(entry) = self.table.get_mut(id) {
             self.treatments.come_under(&mut entry.state, rule);
         }
         Ok(id)
+    }
+
+    /// A new flow; None if there is no room for it.
+    fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
+        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
+            Room::Free => {}
+            Room::Made(gave_way) => {
+                (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
+            }
+            Room::None => return None,
+        }
+        self.table.find(&key)
+    }
+
+    /// The flow of a connection that was forgotten and goes on. None if there is no minisock of it,
+    /// or no room.
+    fn revive(&mut self, parsed: &Parsed) -> Option<FlowId> {
+        if u32::from(parsed.segment.flags) & sys::TCP_RST != 0 {
+            return None;
+        }
+        let minisock = self.table.take_minisock(&parsed.key)?;
+        let (rule, params) = self.treatments.judge(&parsed.key, minisock.guest_opened());
+        let params = *params;
+        let now_us = self.now_us();
+        let id = self.insert(parsed.key)?;
+        let entry = self.table.get_mut(id)?;
+        if !entry.state.revive(&minisock, &params, now_us) {
+            self.table.remove(id);
+            return None;
+        }
+        self.treatments.come_under(&mut entry.state, rule);
+        if !entry.state.is_half_open() {
+            self.table.end_handshake(id);
+        }
+        self.counters.count(sys::COUNT_REVIVED);
+        Some(id)
     }
 
     /// `out` receives RSTs if a connection with promises gives way to another one.
@@ -467,6 +499,9 @@ impl Port {
         if action.forged != 0 {
             self.counters.count(sys::COUNT_FORGED);
         }
+        if action.one_direction != 0 {
+            self.counters.count(sys::COUNT_ONE_DIRECTION);
+        }
         if parsed.places.malformed {
             self.counters.count(sys::COUNT_BAD_OPTIONS);
         }
@@ -516,6 +551,7 @@ impl Port {
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) {
+            self.table.leave_minisock(id);
             self.forget(id);
             return;
         }

@@ -5,11 +5,12 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use slab::Slab;
-use vcc_engine::{FlowState, half_open_max};
+use vcc_engine::{FlowState, Minisock, half_open_max};
 
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
 use crate::key::FlowKey;
+use crate::minisocks::Minisocks;
 use crate::snoop::Snooped;
 
 /// All that the port has of a flow.
@@ -54,6 +55,7 @@ pub(crate) struct Table {
     /// Half-open flows, oldest first.
     half_open: BTreeMap<u64, FlowId>,
     handshakes: u64,
+    minisocks: Minisocks,
 }
 
 /// Room for a new flow.
@@ -75,6 +77,7 @@ impl Table {
             deadlines: Deadlines::default(),
             half_open: BTreeMap::new(),
             handshakes: 0,
+            minisocks: Minisocks::new(max_flows),
         }
     }
 
@@ -134,7 +137,7 @@ impl Table {
         let mut gave_way = 0;
         if self.entries.len() >= self.max_flows {
             let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
-            self.remove(*oldest);
+            self.retire(*oldest);
             gave_way += 1;
         }
         let handshakes_since = |number: &u64| self.handshakes - number;
@@ -142,7 +145,7 @@ impl Table {
             && (self.half_open.len() >= half_open_max as usize
                 || handshakes_since(number) >= half_open_max.into())
         {
-            self.remove(*oldest);
+            self.retire(*oldest);
             gave_way += 1;
         }
         let half_open = Some(self.handshakes);
@@ -156,6 +159,22 @@ impl Table {
         self.deadlines.add(look_ns, key);
         self.assert_laws();
         if gave_way > 0 { Room::Made(gave_way) } else { Room::Free }
+    }
+
+    /// The connection may go on after its flow is removed.
+    pub(crate) fn leave_minisock(&mut self, id: FlowId) {
+        if let Some(Entry { key, state, .. }) = self.entries.get(id.0) {
+            self.minisocks.leave(*key, state);
+        }
+    }
+
+    pub(crate) fn take_minisock(&mut self, key: &FlowKey) -> Option<Minisock> {
+        self.minisocks.take(key)
+    }
+
+    fn retire(&mut self, id: FlowId) {
+        self.leave_minisock(id);
+        self.remove(id);
     }
 
     pub(crate) fn remove(&mut self, id: FlowId) {

@@ -77,6 +77,16 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         now_us: u64,
     ) -> std::ffi::c_int;
+    fn vcc_native_leave_minisock(
+        flow: *const sys::vcc_flow,
+        minisock: *mut sys::vcc_minisock,
+    ) -> bool;
+    fn vcc_native_revive(
+        flow: *mut sys::vcc_flow,
+        minisock: *const sys::vcc_minisock,
+        params: *const sys::vcc_params,
+        now_us: u64,
+    ) -> std::ffi::c_int;
     fn vcc_native_answered(flow: *mut sys::vcc_flow, now_us: u64) -> std::ffi::c_int;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
@@ -115,6 +125,17 @@ pub fn is_crowded(flows: u32, flows_max: u32) -> bool {
 pub fn half_open_max(flows_max: u32) -> u32 {
     // SAFETY: it takes and returns a number.
     unsafe { vcc_native_half_open_max(flows_max) }
+}
+
+/// What is kept of a flow that was forgotten (engine/minisock.h).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Minisock(sys::vcc_minisock);
+
+impl Minisock {
+    /// Did the guest send the first SYN?
+    pub fn guest_opened(&self) -> bool {
+        self.0.flags & sys::FLOW_GUEST_OPENED != 0
+    }
 }
 
 /// State of a connection's feedback between two vcc ends.
@@ -191,6 +212,20 @@ impl FlowState {
         // SAFETY: both point to live values of the C types for the length of the call.
         let err = unsafe { vcc_native_arrive(&mut self.0, &params.0, now_us) };
         (err == 0).then_some(self)
+    }
+
+    /// What is kept of the flow when it is forgotten. None if nobody depends on it any more.
+    pub fn minisock(&self) -> Option<Minisock> {
+        let mut minisock = Minisock::default();
+        // SAFETY: both point to live values of the C types for the length of the call.
+        let leaves = unsafe { vcc_native_leave_minisock(&self.0, &mut minisock.0) };
+        leaves.then_some(minisock)
+    }
+
+    /// Makes a new flow what the minisock has of it. Returns false if no connection is like that.
+    pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
     }
 
     /// Treats the flow by `params` from its next segment on.

@@ -78,6 +78,8 @@ pub enum Awaited {
 pub enum Untranslated {
     /// Its rule no longer controls it; only what the handshake negotiated is still translated.
     Released,
+    /// The guest's segments do not pass this port.
+    OneDirection,
     GuestEcn,
     Underlay,
 }
@@ -158,6 +160,9 @@ impl FlowState {
             sys::STAGE_NONE => Awaited::Syn,
             sys::STAGE_SYN_SENT => Awaited::SynAck,
             sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_SYN_SEEN_GUEST) => Awaited::Ack,
+            sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_WINDOW_SHOWN) => {
+                return Some(Limit::Untranslated(Untranslated::OneDirection));
+            }
             sys::STAGE_SYN_RECEIVED => Awaited::GuestSynAck,
             sys::STAGE_CLOSED => return Some(Limit::Closed),
             _ if self.flags & sys::FLOW_RELEASED != 0 => {

@@ -36,6 +36,7 @@ mod rcv_rtt;
 mod repair;
 mod reports;
 mod restart;
+mod revive;
 mod rounding;
 mod rtt;
 mod shadow;

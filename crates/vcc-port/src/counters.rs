@@ -51,6 +51,8 @@ counters! {
     PROMISE_BROKEN: COUNT_PROMISE_BROKEN, "promise_broken", "reset: a guest did not take what was acknowledged in its name";
     OTHER_TUNNEL: COUNT_OTHER_TUNNEL, "other_tunnel", "passed: in another tunnel than the connection with the same addresses";
     CANNOT_MARK: COUNT_CANNOT_MARK, "cannot_mark", "passed: marked outside a tunnel whose inside cannot carry the mark";
+    ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "translated, not limited: a connection whose guest answers another way";
+    REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and went on";
 }
 
 /// Segments by reason, summed over all CPUs.

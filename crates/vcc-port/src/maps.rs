@@ -43,6 +43,7 @@ maps! {
     events,
     traces,
     neighbours,
+    minisocks,
     call_from_guest,
     call_to_guest,
     constants,
@@ -87,6 +88,7 @@ impl Maps {
             && sizes(&self.ports).1 == size_of::<sys::vcc_port>()
             && sizes(&self.counts).1 == size_of::<sys::vcc_counts>()
             && sizes(&self.usage).1 == size_of::<sys::vcc_usage>()
+            && sizes(&self.minisocks) == (size_of::<u64>(), size_of::<sys::vcc_minisock>())
             && sizes(&self.neighbours)
                 == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
             && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)

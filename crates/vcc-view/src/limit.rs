@@ -57,6 +57,9 @@ fn untranslated_text(why: Untranslated) -> &'static str {
         Untranslated::Released => {
             "its rule no longer controls it; only what the handshake negotiated is still translated"
         }
+        Untranslated::OneDirection => {
+            "one direction: the guest answers another way, so only its window's scale is translated"
+        }
         Untranslated::GuestEcn => "the guest uses ECN itself and is left alone",
         Untranslated::Underlay => "its underlay leaves it to the guest",
     }
@@ -124,6 +127,10 @@ mod tests {
             (
                 Limit::Untranslated(Untranslated::Released),
                 "not by vcc: its rule no longer controls it; only what the handshake negotiated is still translated",
+            ),
+            (
+                Limit::Untranslated(Untranslated::OneDirection),
+                "not by vcc: one direction: the guest answers another way, so only its window's scale is translated",
             ),
             (
                 Limit::Untranslated(Untranslated::GuestEcn),

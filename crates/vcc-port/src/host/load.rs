@@ -22,6 +22,10 @@ const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
 /// MAC addresses of all guests together: a thousand guests cannot take all of them.
 const NEIGHBOURS_MAX: u32 = 1 << 18;
 
+/// Of so many flows one may leave a minisock, but never fewer than the least; each takes 144 bytes.
+const MINISOCK_SHARE: u32 = 16;
+const MINISOCKS_LEAST: u32 = 1024;
+
 /// Room for flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -65,9 +69,12 @@ pub(super) fn fresh(
     let mut open = open(policy, yardsticks, underlays)?;
     // Each flow is in a slot of its wheel, and may be half-open.
     let entries = room.entries();
-    for (name, room) in
-        [("flows", entries), ("queued", 2 * entries), ("neighbours", entries.min(NEIGHBOURS_MAX))]
-    {
+    for (name, room) in [
+        ("flows", entries),
+        ("queued", 2 * entries),
+        ("minisocks", (entries / MINISOCK_SHARE).max(MINISOCKS_LEAST)),
+        ("neighbours", entries.min(NEIGHBOURS_MAX)),
+    ] {
         object::map(&mut open, name)?
             .set_max_entries(room)
             .map_err(|e| Error::system("limit the number of flows", e))?;

@@ -132,6 +132,9 @@ impl DualRun {
         if action.forged != 0 {
             self.count(counters::FORGED);
         }
+        if action.one_direction != 0 {
+            self.count(counters::ONE_DIRECTION);
+        }
     }
 
     /// BPF_PROG_RUN returns only the segment; its clone goes to the loopback device. The clone's

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay, whatever their
+ * age: a table of a sixteenth of the flows', in which the least recently used gives way.
+ */
+#ifndef VCC_DATAPATH_MINISOCK_H
+#define VCC_DATAPATH_MINISOCK_H
+
+#include "tag.h"
+#include "engine.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536); /* overridden before loading */
+	__type(key, uint64_t);	    /* tag.h */
+	__type(value, struct vcc_minisock);
+} minisocks SEC(".maps");
+
+/* Its `check` is that of no connection. */
+static const struct vcc_minisock no_minisock = {};
+
+/* Which connection a minisock is of, and of which port that has had the index. Never 0. */
+static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64_t tag,
+					       const struct vcc_port *port)
+{
+	return (tag_check(key, tag) + ((uint64_t)port->generation << 32)) | 1;
+}
+
+/* The minisock of a connection without a flow; null if there is none. */
+static __always_inline struct vcc_minisock *minisock_of(const struct vcc_key *key, uint64_t tag,
+							const struct vcc_port *port)
+{
+	struct vcc_host_usage *host = usage_of_host();
+
+	if (!host || !host->has_minisocks)
+		return 0;
+	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
+
+	return m && m->check == minisock_check(key, tag, port) ? m : 0;
+}
+
+/* The connection has a flow again. */
+static __noinline void minisock_drop(const struct vcc_key *key)
+{
+	uint64_t tag = flow_tag(key);
+
+	bpf_map_delete_elem(&minisocks, &tag);
+}
+
+/* A held flow is about to be forgotten. A failure leaves the connection unknown, as without this.
+ */
+VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key)
+{
+	struct vcc_host_usage *host = usage_of_host();
+
+	if (!f || !key || !host || !leaves_minisock(f))
+		return 0;
+	const struct vcc_port *port = port_at(key->port);
+	uint64_t tag = flow_tag(key);
+
+	/* Filled in where it lies, for want of stack; `check` comes last. */
+	if (!port || bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
+		return -1;
+	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
+
+	if (!m)
+		return -1;
+	minisock_keep(m, f);
+	*(volatile uint64_t *)&m->check = minisock_check(key, tag, port);
+	host->has_minisocks = true;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is kept of a connection after its flow is forgotten, as Linux keeps a minisock of one in
+ * TIME_WAIT. An end may go on after any time: a guest that was paused answers a SYN that waited in
+ * its queue, a peer does not get the guest's RST, one that has closed its half reads for hours. The
+ * guest still reads windows at the scale that its handshake showed. A segment of such a connection
+ * revives the flow, and it is translated and policed as before.
+ */
+#ifndef VCC_MINISOCK_H
+#define VCC_MINISOCK_H
+
+#include "arrive.h"
+
+/* The fields that a minisock has of its flow. */
+#define MINISOCK_FIELDS(FIELD)                                                                     \
+	FIELD(flags)                                                                               \
+	FIELD(snd_una)                                                                             \
+	FIELD(snd_nxt)                                                                             \
+	FIELD(rcv_nxt)                                                                             \
+	FIELD(rcv_wup)                                                                             \
+	FIELD(rcv_edge)                                                                            \
+	FIELD(rcv_max)                                                                             \
+	FIELD(right_edge)                                                                          \
+	FIELD(iss)                                                                                 \
+	FIELD(counted)                                                                             \
+	FIELD(syn_seq)                                                                             \
+	FIELD(syn_flags)                                                                           \
+	FIELD(syn_mss_bytes)                                                                       \
+	FIELD(mss_bytes)                                                                           \
+	FIELD(mss_max_bytes)                                                                       \
+	FIELD(rcv_mss_bytes)                                                                       \
+	FIELD(window_shown)                                                                        \
+	FIELD(window_received)                                                                     \
+	FIELD(stage)                                                                               \
+	FIELD(underlay)                                                                            \
+	FIELD(accecn)                                                                              \
+	FIELD(ace_counted)                                                                         \
+	FIELD(settled)                                                                             \
+	FIELD(peer_sends)                                                                          \
+	FIELD(wscale_guest)                                                                        \
+	FIELD(wscale_peer)                                                                         \
+	FIELD(wscale_shown)                                                                        \
+	FIELD(syn_wscale)                                                                          \
+	FIELD(syn_ip_ecn)
+
+/*
+ * Does a forgotten flow leave a minisock? Only if vcc changed its handshake, and if an end may
+ * still go on: after both FINs, retransmissions alone follow, and nobody sends by the windows in
+ * them.
+ */
+VCC_INLINE bool leaves_minisock(const struct vcc_flow *f)
+{
+	const uint32_t fins = FLOW_FIN_GUEST | FLOW_FIN_PEER;
+
+	/* A guest that has refused the SYN reads nothing. */
+	bool is_refused = f->stage == STAGE_CLOSED && !(f->flags & FLOW_SYN_SEEN_GUEST);
+
+	return f->stage != STAGE_NONE && is_kept(f) && !is_refused && (f->flags & fins) != fins;
+}
+
+VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
+{
+#define KEEP(field) m->field = f->field;
+	MINISOCK_FIELDS(KEEP)
+#undef KEEP
+}
+
+/*
+ * Makes a new flow what the minisock has of it, and treats it by `p`. A handshake goes on where it
+ * was. An open connection is one that arrives (arrive.h): the next segments tell how far it has
+ * come. Returns 0; -1: no flow is like that.
+ */
+VCC_INLINE int vcc_revive(struct vcc_flow *f, const struct vcc_minisock *m,
+			  const struct vcc_params *p, uint64_t now_us)
+{
+	if (!is_underlay(m->underlay))
+		return -1;
+	flow_init(f, p, STAGE_NONE);
+#define REVIVE(field) f->field = m->field;
+	MINISOCK_FIELDS(REVIVE)
+#undef REVIVE
+	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
+	if (f->stage >= STAGE_ESTABLISHED) {
+		f->stage = STAGE_ESTABLISHED;
+		return vcc_arrive(f, p, now_us);
+	}
+	f->flags &= FLOW_TRAVELS;
+	f->last_seen_ms = (uint32_t)(now_us / 1000);
+	f->progress_us = f->validated_us = f->sent_us = (uint32_t)now_us;
+	numbers_begin(f);
+	if (!flow_invariant(f))
+		return -1;
+	vcc_judge_anew(f, p);
+	return 0;
+}
+
+#endif
