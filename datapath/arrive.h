@@ -13,94 +13,112 @@ VCC_APART int engine_arrive(struct vcc_flow *f, const struct vcc_params *p, uint
 	return f && p ? vcc_arrive(f, p, now) : -EINVAL;
 }
 
-/* Lets a held flow arrive under the policy's rule for it. Returns 0 or an error. */
-static __always_inline int arrive_under_policy(struct vcc_entry *e, const struct vcc_key *key,
-					       uint64_t now)
-{
-	uint8_t epoch = current_epoch();
-	int rule = judge(key, e->flow.flags & FLOW_GUEST_OPENED, epoch);
-	struct vcc_params *p = rule < 0 ? 0 : rule_params(epoch, (uint32_t)rule);
+/*
+ * Where the frame of a run has the connection, behind the place of an Ethernet header: where the
+ * kernel aligns it as structs are.
+ */
+#define ARRIVAL_AT	16
+#define ARRIVAL_FLOW_AT (ARRIVAL_AT + sizeof(struct vcc_key))
 
-	if (!p || (p->mode == MODE_IGNORE && !is_kept(&e->flow)))
-		return -ENOENT;
-	if (engine_arrive(&e->flow, p, now))
-		return -EINVAL;
-	come_under(&e->flow, epoch, (uint32_t)rule);
-	return 0;
+/* The flow that the frame describes, where it lies; null if the frame is too short. */
+static __always_inline struct vcc_flow *described_flow(struct __sk_buff *skb)
+{
+	struct vcc_flow *f = (void *)(long)skb->data + ARRIVAL_FLOW_AT;
+
+	return (void *)(f + 1) > (void *)(long)skb->data_end ? 0 : f;
 }
 
-/* Where the frame of a run has the described flow, behind the place of an Ethernet header. */
-#define ARRIVAL_AT	      ETH_HLEN
-#define ARRIVAL_FLOW_AT	      (ARRIVAL_AT + sizeof(struct vcc_key))
-#define ARRIVAL_NUMBER(field) (ARRIVAL_FLOW_AT + __builtin_offsetof(struct vcc_flow, field))
+/*
+ * Judges the described flow where it lies, so that a refusal changes nothing of what the port has.
+ * Returns 0, with its rule if the port has a policy, or an error as flow_arrive() does.
+ */
+static __always_inline int arrival_judge(struct vcc_flow *f, const struct vcc_key *key,
+					 const struct vcc_port *port, uint64_t now, uint8_t epoch,
+					 int *rule)
+{
+	const struct vcc_params *p = &port->params;
+
+	if (port->by_policy) {
+		*rule = judge(key, f->flags & FLOW_GUEST_OPENED, epoch);
+		p = *rule < 0 ? 0 : rule_params(epoch, (uint32_t)*rule);
+		if (!p)
+			return -ENOENT;
+	}
+	if (engine_arrive(f, p, now))
+		return -EINVAL;
+	return port->by_policy && p->mode == MODE_IGNORE && !is_kept(f) ? -ENOENT : 0;
+}
 
 /*
- * Holds the flow that the port has of the connection, and takes it from its rule, if the
- * description says more or is to hold instead. Returns 0, or EEXIST: the port knows better.
+ * Holds the flow that the port has of the connection. Returns 0 if the description is to take its
+ * place: the flow has left its rule then. Else it is not held: EALREADY, its guest comes back to
+ * it; EEXIST, the port goes on with it.
  */
-static __always_inline int hold_outdone(struct __sk_buff *skb, struct vcc_entry *e,
+static __always_inline int hold_outdone(struct vcc_entry *e, const struct vcc_flow *described,
 					const struct vcc_port *port, const struct vcc_key *key,
-					uint64_t tag)
+					uint64_t tag, bool instead, uint32_t now_ms)
 {
-	uint32_t snd_una, rcv_wup;
+	struct vcc_flow *f = &e->flow;
 
-	if (bpf_skb_load_bytes(skb, ARRIVAL_NUMBER(snd_una), &snd_una, sizeof(snd_una)) ||
-	    bpf_skb_load_bytes(skb, ARRIVAL_NUMBER(rcv_wup), &rcv_wup, sizeof(rcv_wup)))
-		return -EINVAL;
 	if (hold(e, key, tag) != LOCK_FREE)
 		return -EEXIST;
-	if (e->half_open ||
-	    (skb->mark != INSTEAD_MARK && !is_outdone(&e->flow, snd_una, rcv_wup))) {
-		flow_unlock(&e->lock, false);
-		return -EEXIST;
+	if (!e->half_open && (instead || gives_way_to_description(f))) {
+		if (port->by_policy)
+			leave_rule(f);
+		return 0;
 	}
-	if (port->by_policy)
-		leave_rule(&e->flow);
-	return 0;
+	bool comes_back = vcc_come_back(f, described->snd_una, described->rcv_wup, now_ms);
+
+	flow_unlock(&e->lock, false);
+	return comes_back ? -EALREADY : -EEXIST;
 }
 
 /*
  * Takes over the connection that the frame describes by a struct vcc_arrival. Returns 0 or an
  * error: the port drains (ESHUTDOWN), it knows better (EEXIST), it or the host has no room
  * (ENOSPC), its policy leaves the connection alone (ENOENT), or no connection is like that
- * (EINVAL).
+ * (EINVAL). An error leaves what the port has of the connection as it was.
  */
 static __noinline int flow_arrive(struct __sk_buff *skb, uint32_t index)
 {
 	struct vcc_key key __attribute__((aligned(8)));
 	struct vcc_port *port = port_at(index);
 	struct vcc_usage *used = usage_of(index);
+	struct vcc_flow *described = described_flow(skb);
 	uint64_t now = now_us();
 	uint32_t now_ms = (uint32_t)(now / 1000);
+	uint8_t epoch = current_epoch();
 	struct vcc_entry *there;
-	int err;
+	int rule = 0;
 
-	if (!port || !used || bpf_skb_load_bytes(skb, ARRIVAL_AT, &key, sizeof(key)))
+	if (!port || !used || !described || bpf_skb_load_bytes(skb, ARRIVAL_AT, &key, sizeof(key)))
 		return -EINVAL;
 	if (port->params.mode == MODE_DRAIN && skb->mark == ARRIVE_MARK)
 		return -ESHUTDOWN;
 	key.port = (uint16_t)index;
+	int err = arrival_judge(described, &key, port, now, epoch, &rule);
+
+	if (err)
+		return err;
 	timer_check(index, now_ms);
 	uint64_t tag = flow_tag_apart(&key);
 	struct vcc_entry *e = flow_of(tag);
 	bool is_new = !e;
 
 	if (e) {
-		err = hold_outdone(skb, e, port, &key, tag);
+		err =
+		    hold_outdone(e, described, port, &key, tag, skb->mark == INSTEAD_MARK, now_ms);
 		if (err)
-			return err;
+			return err == -EALREADY ? 0 : err;
 	} else {
 		e = entry_create(&key, port, used, &there);
 		if (!e)
 			return there ? -EEXIST : -ENOSPC;
 	}
-	err = (int)bpf_skb_load_bytes(skb, ARRIVAL_FLOW_AT, &e->flow, sizeof(e->flow));
-	if (!err && port->by_policy)
-		err = arrive_under_policy(e, &key, now);
-	else if (!err && engine_arrive(&e->flow, &port->params, now))
-		err = -EINVAL;
-	if (!err)
-		err = (int)file(e, &key, now_ms, LOOK_MIN_MS, is_new);
+	e->flow = *described;
+	if (port->by_policy)
+		come_under(&e->flow, epoch, (uint32_t)rule);
+	err = (int)file(e, &key, now_ms, LOOK_MIN_MS, is_new);
 	if (err)
 		flow_forget(e, &key);
 	else

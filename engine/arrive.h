@@ -80,14 +80,35 @@ VCC_INLINE int vcc_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64
 	return 0;
 }
 
-/*
- * Does a description with these numbers say more than the flow, which has arrived and not been
- * heard since, or has stayed here when its guest left?
- */
-VCC_INLINE bool is_outdone(const struct vcc_flow *f, uint32_t snd_una, uint32_t rcv_wup)
+/* A flow that has arrived gives way to a later description until its guest is heard. */
+VCC_INLINE bool gives_way_to_description(const struct vcc_flow *f)
 {
-	return (f->lags & LAGS_GUEST) || seq_after(snd_una, f->snd_una) ||
-	       seq_after(rcv_wup, f->rcv_wup);
+	return f->lags & LAGS_GUEST;
+}
+
+/*
+ * Of a flow whose guest left, nothing is seen for so long: longer than the fabric sends on to where
+ * a guest was, shorter than a guest needs to leave and to come back.
+ */
+#define GONE_MS 5000u
+
+/*
+ * A description of a flow that has stayed here, and whose guest has been heard: if it is ahead of a
+ * silent flow, the guest has been elsewhere and comes back. The flow keeps what it knows, and lags.
+ * Returns whether it does.
+ */
+VCC_INLINE bool vcc_come_back(struct vcc_flow *f, uint32_t snd_una, uint32_t rcv_wup,
+			      uint32_t now_ms)
+{
+	bool is_ahead = seq_after(snd_una, f->snd_una) || seq_after(rcv_wup, f->rcv_wup);
+
+	if (f->stage != STAGE_ESTABLISHED || !is_ahead || now_ms - f->last_seen_ms < GONE_MS)
+		return false;
+	f->lags = LAGS_GUEST | LAGS_PEER;
+	f->settled = false;
+	rtt_cancel(f);
+	marks_begin(f);
+	return true;
 }
 
 /* Is `seq` ahead of `at`, by more than sequence numbers are compared by, and no old one? */

@@ -118,6 +118,14 @@ int vcc_native_revive(struct vcc_flow *f, const struct vcc_minisock *m, const st
 	return err;
 }
 
+bool vcc_native_come_back(struct vcc_flow *f, uint32_t snd_una, uint32_t rcv_wup, uint32_t now_ms)
+{
+	bool comes_back = vcc_come_back(f, snd_una, rcv_wup, now_ms);
+
+	VCC_LAW(flow_invariant(f));
+	return comes_back;
+}
+
 int vcc_native_answered(struct vcc_flow *f, uint64_t now_us)
 {
 	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;

@@ -72,6 +72,12 @@ unsafe extern "C-unwind" {
         now_us: u64,
         crowded: bool,
     ) -> Action;
+    fn vcc_native_come_back(
+        flow: *mut sys::vcc_flow,
+        snd_una: u32,
+        rcv_wup: u32,
+        now_ms: u32,
+    ) -> bool;
     fn vcc_native_arrive(
         flow: *mut sys::vcc_flow,
         params: *const sys::vcc_params,
@@ -226,6 +232,13 @@ impl FlowState {
     pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
+    }
+
+    /// Does the guest come back to the flow, which has stayed here, with what a description says? It
+    /// keeps what it knows then, and catches up.
+    pub fn come_back(&mut self, described: &Self, now_ms: u32) -> bool {
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        unsafe { vcc_native_come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }
     }
 
     /// Treats the flow by `params` from its next segment on.

@@ -274,3 +274,38 @@ fn one_that_is_never_heard_is_forgotten_sooner() {
     assert!(there.flow.look_within_ms(&there.params) > half_closed_ms);
     assert_eq!(moved(&there).flow.look_within_ms(&there.params), half_closed_ms);
 }
+
+#[test]
+fn a_guest_that_comes_back_is_caught_up_with() {
+    let mut here = in_flight(Conn::established(dctcp(), 5), 40);
+    let mut later = here.flow;
+    later.0.snd_una = here.seq(5_000 * here.mss());
+    let now_ms = |conn: &Conn| (conn.now_us / 1000) as u32;
+    let before = here.flow;
+    assert!(!here.flow.come_back(&later, now_ms(&here)), "it goes on here");
+    here.wait_us(5_000_000);
+    assert!(!here.flow.come_back(&before, now_ms(&here)), "older than what is known");
+    assert_eq!(here.flow.lags, 0);
+
+    assert!(here.flow.come_back(&later, now_ms(&here)));
+    let cwnd = here.cwnd();
+    assert_eq!((here.flow.snd_una, here.flow.wscale_shown), (before.snd_una, before.wscale_shown));
+    here.send_segs(5_010, 5_011);
+    here.peer_ack_segs(5_005);
+    assert!(here.cwnd() <= cwnd, "what was sent elsewhere is no news");
+    here.wait_us(100);
+    here.peer_ack_segs(5_011);
+    assert_eq!((here.flow.snd_una, here.flow.lags), (here.seq(5_011 * here.mss()), 0));
+}
+
+#[test]
+fn one_that_has_not_left_goes_on_after_a_description_that_is_ahead() {
+    let mut here = in_flight(Conn::established(dctcp(), 5), 40);
+    let mut wrong = here.flow;
+    wrong.0.snd_una = here.seq(5_000 * here.mss());
+    here.wait_us(60_000_000);
+    assert!(here.flow.come_back(&wrong, (here.now_us / 1000) as u32));
+    here.send_segs(50, 51);
+    here.peer_ack_segs(51);
+    assert_eq!((here.flow.snd_una, here.flow.lags), (here.seq(51 * here.mss()), 0));
+}

@@ -9,8 +9,8 @@ use crate::plain::to_bytes;
 use crate::test_run::{self, Context};
 use crate::{Error, Flow, Result};
 
-/// Where the Ethernet header of a frame would be.
-const NO_HEADER: [u8; 14] = [0; 14];
+/// Where the Ethernet header of a frame would be, up to where the kernel aligns the arrival.
+const NO_HEADER: [u8; 16] = [0; 16];
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use vcc_testing::guest;
 
 use super::talk::Talk;
 use super::*;
+use crate::plain::to_bytes;
 use crate::{Arrived, Host};
 
 const DCTCP: &str = "[default]\nunderlay = \"dctcp\"";
@@ -40,15 +41,89 @@ fn a_connection_goes_on_as_it_was() {
         assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Known]);
         assert_eq!(to.flows().expect("flows")[0].state.snd_una, state.snd_una);
         assert_eq!(to.usage().expect("usage").flows, 1);
+        to.detach().expect("detached");
+    });
+}
 
-        // The guest comes back to a port that has kept the connection.
-        let mut later = flows.clone();
-        later[0].state.0.snd_una = state.snd_una.wrapping_add(5_000_000);
+#[test]
+fn a_guest_comes_back_to_a_connection_that_has_stayed() {
+    on_a_host(|| {
+        let netns = guest();
+        let port = pinned();
+        let mut talk = Talk::begin(&netns);
+        talk.goes_on();
+        let mut later = port.flows().expect("flows");
+        let stayed = later[0].state;
+        later[0].state.0.snd_una = stayed.snd_una.wrapping_add(5_000_000);
         later[0].state.0.snd_nxt = later[0].state.snd_una;
-        assert_eq!(to.take_over(&later).expect("run"), [Arrived::Translated]);
-        let came_back = to.flows().expect("flows")[0].state;
-        assert_eq!((came_back.snd_una, came_back.lags), (later[0].state.snd_una, 3));
-        assert_eq!(to.usage().expect("usage").flows, 1);
+        // Whoever has gone has been silent for as long (engine/arrive.h).
+        thread::sleep(Duration::from_millis(5_001));
+        assert_eq!(port.take_over(&later).expect("run"), [Arrived::Translated]);
+        let came_back = port.flows().expect("flows")[0].state;
+        assert_eq!((came_back.snd_una, came_back.lags), (stayed.snd_una, 3));
+        talk.goes_on();
+        assert_eq!(port.flows().expect("flows")[0].state.lags, 0);
+        assert_eq!(port.usage().expect("usage").flows, 1);
+        port.detach().expect("detached");
+    });
+}
+
+#[test]
+fn no_description_touches_a_connection_that_goes_on_here() {
+    on_a_host(|| {
+        let netns = guest();
+        let port = pinned();
+        let mut talk = Talk::begin(&netns);
+        let described = |change: fn(&mut sys::vcc_flow)| {
+            let mut flow = port.flows().expect("flows").remove(0);
+            change(&mut flow.state.0);
+            [flow]
+        };
+        let cases: [(fn(&mut sys::vcc_flow), _); 3] = [
+            (|flow| flow.mss_bytes = 0, Arrived::Impossible),
+            (|flow| flow.wscale_shown = 15, Arrived::Impossible),
+            (
+                |flow| {
+                    flow.snd_una = flow.snd_una.wrapping_add(5_000_000);
+                    flow.snd_nxt = flow.snd_una;
+                    flow.wscale_peer = 0;
+                    flow.wscale_shown = 0;
+                },
+                Arrived::Known,
+            ),
+        ];
+        for (change, becomes) in cases {
+            talk.goes_on();
+            let flow = described(change);
+            let bytes = || {
+                let flow = port.flows().expect("flows").remove(0);
+                let whole = sys::vcc_arrival { key: flow.id().key(0), flow: flow.state.0 };
+                to_bytes(&whole).to_vec()
+            };
+            let before = bytes();
+            assert_eq!(port.take_over(&flow).expect("run"), [becomes]);
+            assert!(bytes() == before, "changed by what is {becomes:?}");
+            assert_eq!(port.usage().expect("usage").flows, 1);
+        }
+        talk.goes_on();
+        assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
+        port.detach().expect("detached");
+    });
+}
+
+#[test]
+fn an_impossible_description_does_not_end_one_that_waits_for_its_guest() {
+    on_a_host(|| {
+        let netns = guest();
+        let from = pinned();
+        let mut talk = Talk::begin(&netns);
+        let (flows, to) = moved(&mut talk, from, &AttachOptions::default());
+        assert_eq!(to.take_over(&flows).expect("run"), [Arrived::Translated]);
+        let mut wrong = flows.clone();
+        wrong[0].state.0.mss_bytes = 0;
+        assert_eq!(to.take_over(&wrong).expect("run"), [Arrived::Impossible]);
+        talk.goes_on();
+        assert_eq!(to.counters().expect("counters").get(counters::UNKNOWN), 0);
         to.detach().expect("detached");
     });
 }
