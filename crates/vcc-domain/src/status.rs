@@ -23,6 +23,8 @@ pub struct Status {
     pub max_flows: u32,
     /// Bytes that its buffer keeps.
     pub held_bytes: u32,
+    /// Why it promises nothing, whatever its treatment says; empty if its treatment decides.
+    pub unpromised: String,
     /// By reason, in the order of `enum vcc_count`.
     pub counts: Vec<u64>,
     pub delays: Delays,
@@ -69,6 +71,7 @@ impl Status {
             params: *port.params(),
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
+            unpromised: port.why_nothing_is_promised().unwrap_or_default().to_owned(),
             counts: port.counters().iter().map(|(_, count)| count).collect(),
             delays: *port.delays(),
             epoch: port.epoch(),
@@ -89,6 +92,7 @@ impl Status {
         write(&self.params.0, &mut bytes);
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
+        write_text(&self.unpromised, &mut bytes);
         self.counts.iter().for_each(|count| write(count, &mut bytes));
         write(&self.delays.0, &mut bytes);
         write(&self.epoch, &mut bytes);
@@ -117,6 +121,7 @@ impl Status {
             params: Params(read(bytes)?),
             max_flows: read(bytes)?,
             held_bytes: read(bytes)?,
+            unpromised: read_text(bytes)?,
             counts: (0..sys::COUNT_MAX).map(|_| read(bytes)).collect::<Result<_, _>>()?,
             delays: Delays(read(bytes)?),
             epoch: read(bytes)?,
@@ -152,13 +157,14 @@ mod tests {
         let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
         let judge = Arc::new(|_: &FlowKey, _| 0);
         talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
+        talk.port.promise_nothing("no ledger");
         let status = Status::of(&talk.port, "/run/card", "/etc/policy", 4711, None);
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
         assert_eq!((&*read.socket, &*read.policy, read.epoch), ("/run/card", "/etc/policy", 1));
         assert_eq!((read.front_end, &read.counts), (4711, &status.counts));
-        assert_eq!(read.delays, status.delays);
+        assert_eq!((read.delays, &*read.unpromised), (status.delays, "no ledger"));
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
         assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
         assert!(read.last_rules.is_empty());

@@ -1,8 +1,9 @@
 //! A port's promises in a file of the runtime directory, which is memory that outlives the process.
 
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -18,6 +19,11 @@ const PROMISE_BYTES: usize = 68;
 /// Which of the two that follow is in force; 0: none.
 const SLOT_BYTES: usize = 4 + 2 * PROMISE_BYTES;
 const FILE_MODE: u32 = 0o600;
+/// More than a policy's largest table has (2^24 connections, and as many that were ended).
+const LONGEST_BYTES: u64 = (HEAD_BYTES + (1 << 25) * SLOT_BYTES) as u64;
+const SET_ASIDE_MAX: u32 = 9;
+/// The end of a file's name that is not in place yet.
+const NEW: &str = "new";
 
 /// The file, mapped.
 pub struct FileLedger {
@@ -29,37 +35,88 @@ impl FileLedger {
     /// The promises that a process has left behind; none if there is no file.
     ///
     /// # Errors
-    /// The file cannot be read, or is of another version.
+    /// It is no file, cannot be read, or is no ledger of this version.
     pub fn left(path: &Path) -> io::Result<Vec<Promise>> {
-        let bytes = match std::fs::read(path) {
+        let opened = OpenOptions::new()
+            .read(true)
+            // What is in the file's place may be a FIFO, which would wait for its other end.
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path);
+        let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            bytes => bytes?,
+            file => file?,
         };
-        // Without a head, an older vcc was killed as it made the file.
-        let Some((head, slots)) = bytes.split_at_checked(HEAD_BYTES) else { return Ok(Vec::new()) };
-        match [word(head, 0), word(head, 4)] {
-            [MAGIC, VERSION] => Ok(slots.chunks_exact(SLOT_BYTES).filter_map(in_force).collect()),
-            [0, 0] => Ok(Vec::new()),
-            _ => Err(io::Error::other("it is of another version of vcc")),
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no file"));
         }
+        let mut file = BufReader::new(file.take(LONGEST_BYTES));
+        let mut head = Vec::new();
+        file.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+        // Without a head, an older vcc was killed as it made the file.
+        if head.len() < HEAD_BYTES {
+            return Ok(Vec::new());
+        }
+        match [word(&head, 0), word(&head, 4)] {
+            [MAGIC, VERSION] => {}
+            [0, 0] => return Ok(Vec::new()),
+            [MAGIC, version] => {
+                return Err(io::Error::other(format!("it is of version {version}, not {VERSION}")));
+            }
+            _ => return Err(io::Error::other("it is no ledger")),
+        }
+        let mut left = Vec::new();
+        let mut slot = [0; SLOT_BYTES];
+        while read_whole(&mut file, &mut slot)? {
+            left.extend(in_force(&slot));
+        }
+        Ok(left)
     }
 
-    /// An empty ledger with so many slots, in a file beside `path`. What is there stays until
-    /// [`FileLedger::publish`], however this process ends.
+    /// Renames what is in place of a ledger and cannot be read, so that another can be made. Returns its
+    /// new name.
+    ///
+    /// # Errors
+    /// It cannot be renamed.
+    pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+        let free = (1..=SET_ASIDE_MAX).map(|number| beside(path, &format!("unreadable-{number}")));
+        let place = free.into_iter().find(|place| place.symlink_metadata().is_err());
+        let place = place.ok_or_else(|| {
+            io::Error::other(format!("{SET_ASIDE_MAX} of them are there already: remove them"))
+        })?;
+        fs::rename(path, &place)?;
+        Ok(place)
+    }
+
+    /// An empty ledger with so many slots, in a file beside `path`, of which the whole room is reserved:
+    /// a page that a full file system lacks would end the process at a promise, by SIGBUS. What is there
+    /// stays until [`FileLedger::publish`], however this process ends.
     ///
     /// # Errors
     /// There cannot be such a file.
     pub fn create(path: &Path, slots: usize) -> io::Result<Self> {
+        let place = beside(path, NEW);
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let made = Self::make(path, &place, slots);
+        if made.is_err() {
+            // The room that it has may be what another process lacks.
+            let _ = fs::remove_file(&place);
+        }
+        made
+    }
+
+    fn make(path: &Path, place: &Path, slots: usize) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .mode(FILE_MODE)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(beside(path))?;
+            .open(place)?;
         let bytes = HEAD_BYTES + slots * SLOT_BYTES;
-        file.set_len(bytes as u64)?;
+        reserve(&file, bytes)?;
         let memory = MmapRegion::from_file(FileOffset::new(file, 0), bytes);
         let memory = memory.map_err(io::Error::other)?;
         let ledger = FileLedger { path: path.to_owned(), memory };
@@ -74,7 +131,7 @@ impl FileLedger {
     /// # Errors
     /// The file cannot be renamed.
     pub fn publish(&self) -> io::Result<()> {
-        std::fs::rename(beside(&self.path), &self.path)
+        fs::rename(beside(&self.path, NEW), &self.path)
     }
 
     fn memory(&self) -> VolatileSlice<'_> {
@@ -98,16 +155,45 @@ impl Ledger for FileLedger {
 }
 
 /// No tap has a colon in its name (Linux: dev_valid_name), so this is the ledger of none.
-fn beside(path: &Path) -> PathBuf {
+fn beside(path: &Path, what: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(":new");
+    name.push(":");
+    name.push(what);
     path.with_file_name(name)
 }
 
+fn reserve(file: &File, bytes: usize) -> io::Result<()> {
+    let length = libc::off_t::try_from(bytes).map_err(io::Error::other)?;
+    loop {
+        // SAFETY: the descriptor is open for the length of the call, which takes no pointers.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            error => {
+                let why = io::Error::from_raw_os_error(error);
+                let needs = format!("it needs {} KiB: {why}", bytes.div_ceil(1024));
+                return Err(io::Error::new(why.kind(), needs));
+            }
+        }
+    }
+}
+
+/// False if no whole slot is left.
+fn read_whole(file: &mut impl Read, slot: &mut [u8; SLOT_BYTES]) -> io::Result<bool> {
+    match file.read_exact(slot) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// None also if no connection is like that: somebody else has written it.
 fn in_force(slot: &[u8]) -> Option<Promise> {
     let (which, promises) = slot.split_at(4);
     let index = word(which, 0).checked_sub(1)?;
-    promises.chunks_exact(PROMISE_BYTES).nth(index as usize).map(of_bytes)
+    let promise = promises.chunks_exact(PROMISE_BYTES).nth(index as usize).map(of_bytes)?;
+    let (guest, peer) = (promise.key.guest(), promise.key.peer());
+    (guest.is_ipv4() == peer.is_ipv4()).then_some(promise)
 }
 
 fn to_bytes(promise: &Promise) -> [u8; PROMISE_BYTES] {
@@ -238,14 +324,72 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused() {
+    fn what_is_no_ledger_of_this_version_is_refused_and_set_aside() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("ledger");
+        let refused = || FileLedger::left(&path).expect_err("refused").to_string();
         let mut other = [MAGIC, VERSION + 1].map(u32::to_le_bytes).concat();
-        std::fs::write(&path, &other).expect("written");
-        assert!(FileLedger::left(&path).is_err());
+        fs::write(&path, &other).expect("written");
+        assert_eq!(refused(), "it is of version 2, not 1");
         other.truncate(5);
-        std::fs::write(&path, &other).expect("written");
+        fs::write(&path, &other).expect("written");
         assert_eq!(FileLedger::left(&path).expect("nothing was begun"), []);
+        fs::write(&path, [7; 300]).expect("written");
+        assert_eq!(refused(), "it is no ledger");
+        let name = FileLedger::set_aside(&path).expect("set aside");
+        assert_eq!(name.file_name().expect("a name"), "ledger:unreadable-1");
+        assert_eq!(FileLedger::left(&path).expect("nothing"), []);
+
+        fs::create_dir_all(path.join("full")).expect("a directory");
+        assert_eq!(refused(), "it is no file");
+        let name = FileLedger::set_aside(&path).expect("set aside");
+        assert_eq!(name.file_name().expect("a name"), "ledger:unreadable-2");
+        std::os::unix::fs::symlink("elsewhere", &path).expect("a link");
+        assert!(FileLedger::left(&path).is_err());
+        FileLedger::set_aside(&path).expect("set aside");
+        // A FIFO has no other end.
+        let fifo = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).expect("a path");
+        // SAFETY: it points to a string for the length of the call.
+        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        assert_eq!(refused(), "it is no file");
+        for _ in 4..=SET_ASIDE_MAX {
+            FileLedger::set_aside(&path).expect("set aside");
+            fs::write(&path, [7; 300]).expect("written");
+        }
+        let full = FileLedger::set_aside(&path).expect_err("no name is free").to_string();
+        assert_eq!(full, "9 of them are there already: remove them");
+    }
+
+    #[test]
+    fn what_is_whole_of_a_damaged_ledger_is_found() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ledger");
+        let ledger = published(&path, 4);
+        let promises = [1, 2, 3].map(|number| promise("10.0.0.1", number));
+        for (slot, promise) in promises.iter().enumerate() {
+            ledger.write(slot, Some(promise));
+        }
+        drop(ledger);
+        let mut bytes = fs::read(&path).expect("a file");
+        // The second has ends of two families, and the file ends within the third.
+        bytes[HEAD_BYTES + SLOT_BYTES + 4..][..16].fill(0x20);
+        bytes.truncate(HEAD_BYTES + 3 * SLOT_BYTES - 1);
+        fs::write(&path, &bytes).expect("written");
+        assert_eq!(FileLedger::left(&path).expect("one"), promises[..1]);
+    }
+
+    #[test]
+    fn the_whole_file_has_its_room() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ledger");
+        let ledger = published(&path, 10_000);
+        let file = fs::metadata(&path).expect("a file");
+        let has_bytes = std::os::unix::fs::MetadataExt::blocks(&file) * 512;
+        assert!(has_bytes >= file.len(), "{has_bytes} bytes of {}", file.len());
+        drop(ledger);
+        // As much as no file system has.
+        let refused = FileLedger::create(&path, 1 << 50).err().expect("refused").to_string();
+        assert!(refused.starts_with("it needs "), "{refused}");
+        assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1);
     }
 }

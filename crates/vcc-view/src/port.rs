@@ -46,6 +46,8 @@ pub struct PortView {
     pub delays: Option<Delays>,
     /// Of its connections.
     pub sums: Sums,
+    /// Why it promises nothing, although its treatment may say so; None otherwise.
+    pub unpromised: Option<String>,
     /// Why it could not be read: then the rest is unknown.
     pub failure: Option<String>,
 }
@@ -104,6 +106,7 @@ impl PortView {
                     .map(counter)
                     .collect(),
                 delays: Some(status.delays),
+                unpromised: Some(status.unpromised.clone()).filter(|why| !why.is_empty()),
                 ..unknown
             },
         }
@@ -127,6 +130,7 @@ impl PortView {
             counters: Vec::new(),
             delays: None,
             sums: Sums::default(),
+            unpromised: None,
             failure: None,
         }
     }

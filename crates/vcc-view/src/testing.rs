@@ -63,6 +63,7 @@ pub fn port(name: &str) -> PortView {
         counters: Vec::new(),
         delays: Some(Delays::default()),
         sums: Sums::default(),
+        unpromised: None,
         failure: None,
     }
 }

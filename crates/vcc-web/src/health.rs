@@ -36,6 +36,9 @@ impl Health {
                 ports_failed += 1;
                 say(&port.port, failure);
             }
+            if let Some(why) = &port.unpromised {
+                say(&port.port, &format!("{}: promises nothing, as under hold: {why}", port.port));
+            }
         }
         Self {
             ok: problems.is_empty(),

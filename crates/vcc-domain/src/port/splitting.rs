@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vcc_engine::{Segment, sys};
+use vcc_engine::{Act, Params, Segment, sys};
 
 use super::Port;
 use super::ended::{Ended, Fate};
@@ -19,6 +19,8 @@ use crate::table::{Entry, FlowId};
 #[derive(Clone, Default)]
 pub(super) struct Promises {
     ledger: Option<Arc<dyn Ledger>>,
+    /// Why nothing is promised, whatever the treatment says.
+    withheld: Option<Arc<str>>,
     /// Another port may have the promises: the ledger has none.
     is_suspended: bool,
     free: Vec<usize>,
@@ -122,6 +124,7 @@ impl Promises {
 
     fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
         self.ledger = Some(ledger);
+        self.withheld = None;
         self.write_ended();
     }
 
@@ -138,6 +141,18 @@ impl Port {
     /// From now on, the port keeps its promises in a ledger, which is empty.
     pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
         self.promises.keep_ledger(ledger);
+    }
+
+    /// From now on, the port promises nothing, for this reason, until it [has a ledger](Self::keep_ledger):
+    /// `split` is `hold` with `retransmit`. What was promised before is kept.
+    pub fn promise_nothing(&mut self, why: &str) {
+        self.promises.ledger = None;
+        self.promises.withheld = Some(why.into());
+    }
+
+    /// Why it promises nothing; None: its treatment decides.
+    pub fn why_nothing_is_promised(&self) -> Option<&str> {
+        self.promises.withheld.as_deref()
     }
 
     /// The slots that a ledger has to have: for flows, and for as many that were ended.
@@ -277,8 +292,11 @@ impl Port {
             }
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        let is_due =
-            flow.split_promises(&mut held.hold, &self.buffer, self.treatments.of(flow), said, end);
+        let mut params: Params = *self.treatments.of(flow);
+        if self.promises.withheld.is_some() {
+            params.0.act = Act::Hold.number();
+        }
+        let is_due = flow.split_promises(&mut held.hold, &self.buffer, &params, said, end);
         if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
             self.promises.due.push(*key);
         }

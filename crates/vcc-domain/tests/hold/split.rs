@@ -313,3 +313,22 @@ fn segments_above_the_path_mtu_are_sent_again_in_smaller_ones() {
     }
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (50 * MSS, 0));
 }
+
+/// As without a ledger: the peer answers, and no promise needs one.
+#[test]
+fn a_port_that_promises_nothing_holds_and_repairs() {
+    let mut ends = Ends::new(0);
+    let mut guest = guest();
+    guest.port.promise_nothing("there is no room for a ledger");
+    ends.open(&mut guest, 60_000);
+    guest.shown.clear();
+    for number in 0..15 {
+        let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
+        assert_eq!(acks(&ends, &mut guest), []);
+    }
+    assert!(guest.port.held_bytes() > 0);
+    ends.drain(&mut guest, WINDOW_BYTES);
+    let told = acks(&ends, &mut guest);
+    assert_eq!(told.last().map(|(acked, _)| *acked), Some(15 * MSS), "{told:?}");
+    assert_eq!((ends.in_sequence, guest.port.held_bytes()), (15 * MSS, 0));
+}

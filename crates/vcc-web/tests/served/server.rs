@@ -273,6 +273,27 @@ fn health_is_what_the_operator_need_not_mend() {
     assert!(body(&answer).starts_with(health), "{answer}");
 }
 
+struct Withholding(Fake);
+
+impl Source for Withholding {
+    fn snapshot(&self) -> Result<Snapshot, Box<dyn std::error::Error + Send + Sync>> {
+        let mut snapshot = self.0.snapshot()?;
+        snapshot.daemon.problems.clear();
+        snapshot.ports.retain(|port| port.failure.is_none());
+        snapshot.ports[0].unpromised = Some("there is no room".to_owned());
+        Ok(snapshot)
+    }
+}
+
+#[test]
+fn a_port_that_cannot_promise_is_a_problem() {
+    let server = started_with(limits(), Arc::new(Withholding(Fake::default())));
+    let answer = get(server.address(), "/healthz");
+    assert_status(&answer, 503);
+    assert!(body(&answer).contains(": promises nothing, as under hold: there is no room"));
+    assert_eq!(metric(server.address(), "vcc_problems "), 1.0);
+}
+
 #[test]
 fn every_metric_comes_over_the_wire() {
     let (server, _) = started(limits());

@@ -48,6 +48,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ));
         }
     }
+    for PortView { port, unpromised, .. } in &ports {
+        if let Some(why) = unpromised {
+            output::complain(&format!("{port}: promises nothing, as under hold: {why}"));
+        }
+    }
     if arguments.json {
         let documents: Vec<Document> = ports.iter().map(Document::new).collect();
         output::say_json(&documents)?;

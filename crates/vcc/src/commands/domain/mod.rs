@@ -69,10 +69,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let tell = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(socket, port, Box::new(tap), Box::new(tell))?;
     let mut promises = Promises::of(&arguments.tap);
-    promises.end_left(&mut server)?;
+    promises.end_left(&mut server);
     let card = server.card();
     if splits {
-        promises.keep(&card)?;
+        promises.keep(&card);
     }
     let policy = ruled.map(|ruled| policy_file(ruled, &card, promises));
     card.answer_at(&vcc_view::status_socket(&arguments.tap), policy.clone())?;

@@ -1,15 +1,17 @@
 //! Promises of `split` in a file that outlives the process.
 
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger, Server};
 
-/// The file of a tap.
+use crate::output;
+
+/// The file of a tap. Whatever is wrong with it, the guest has its link.
 pub struct Promises {
     path: PathBuf,
     is_kept: bool,
@@ -21,41 +23,64 @@ impl Promises {
         Self { path, is_kept: false }
     }
 
-    /// Ends what a process before this one has promised.
-    pub fn end_left(&mut self, server: &mut Server) -> anyhow::Result<()> {
-        let left = FileLedger::left(&self.path).with_context(|| self.cannot("read"))?;
+    /// Ends what a process before this one has promised. A file that cannot be read is set aside.
+    pub fn end_left(&mut self, server: &mut Server) {
+        let left = FileLedger::left(&self.path).unwrap_or_else(|error| {
+            output::complain(&self.set_aside(&error));
+            Vec::new()
+        });
         if left.is_empty() {
             let _ = fs::remove_file(&self.path);
-            return Ok(());
+            return;
         }
         server.end_promises(left);
-        self.keep(&server.card())
+        self.keep(&server.card());
     }
 
-    /// Writes down what this process promises from now on.
-    pub fn keep(&mut self, card: &Card) -> anyhow::Result<()> {
-        if self.is_kept {
-            return Ok(());
+    fn set_aside(&self, error: &io::Error) -> String {
+        let file = self.path.display();
+        let unknown = "what the process before this one has promised ends by timeouts";
+        match FileLedger::set_aside(&self.path) {
+            Ok(name) => format!(
+                "cannot read the ledger of promises {file}: {error}; {unknown}; set aside as {}",
+                name.display()
+            ),
+            Err(why) => format!(
+                "cannot read the ledger of promises {file}: {error}; {unknown}; cannot set it aside: {why}"
+            ),
         }
-        let mut builder = DirBuilder::new();
+    }
+
+    /// Writes down what this process promises from now on. If there cannot be such a file, it promises
+    /// nothing.
+    pub fn keep(&mut self, card: &Card) {
+        if self.is_kept {
+            return;
+        }
+        match self.begin(card) {
+            Ok(()) => self.is_kept = true,
+            Err(error) => {
+                let file = self.path.display();
+                let why = format!(
+                    "cannot make the ledger of promises {file}: {error}; make room, or lower \
+                     `max_flows`, and restart `vcc domain`, or have it read its policy again"
+                );
+                card.change(|port| port.promise_nothing(&why));
+                output::complain(&format!("promises nothing, as under hold: {why}"));
+            }
+        }
+    }
+
+    fn begin(&self, card: &Card) -> io::Result<()> {
         let directory = self.path.parent().expect("a file is in a directory");
-        builder
-            .recursive(true)
-            .mode(0o750)
-            .create(directory)
-            .with_context(|| self.cannot("make"))?;
-        let written = card.change(|port| {
-            let ledger = Arc::new(FileLedger::create(&self.path, port.ledger_slots())?);
+        DirBuilder::new().recursive(true).mode(0o750).create(directory)?;
+        // In the port's own time, because it reserves room.
+        let ledger =
+            Arc::new(FileLedger::create(&self.path, card.look(|port| port.ledger_slots()))?);
+        card.change(|port| {
             // With what is left of the process before this one.
             port.keep_ledger(ledger.clone());
             ledger.publish()
-        });
-        written.with_context(|| self.cannot("write"))?;
-        self.is_kept = true;
-        Ok(())
-    }
-
-    fn cannot(&self, what: &str) -> String {
-        format!("cannot {what} the ledger of promises {}", self.path.display())
+        })
     }
 }

@@ -51,7 +51,7 @@ impl Ruled {
     /// Reads the file again. If it cannot be used, the policy in force stays. Prints which of both, and
     /// returns it.
     pub fn reload(&self, card: &Card, promises: &mut Promises) -> Result<String, String> {
-        match self.read().and_then(|terms| obey(terms, card, promises)) {
+        match self.read().map(|terms| obey(terms, card, promises)) {
             Ok(told) => {
                 output::say(&format!("{told}\n"));
                 Ok(told)
@@ -73,9 +73,9 @@ impl Terms {
     }
 }
 
-fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> anyhow::Result<String> {
+fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
     if terms.splits() {
-        promises.keep(card)?;
+        promises.keep(card);
     }
     let Terms { rules, buffer, max_flows, told } = terms;
     let (connections, tracked) = card.change(|port| {
@@ -87,7 +87,7 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> anyhow::Result<St
         true => String::new(),
         false => format!("; still tracks {tracked} connections, not {max_flows}, until a restart"),
     };
-    Ok(format!("obeys {told}, with {connections} connections{still}"))
+    format!("obeys {told}, with {connections} connections{still}")
 }
 
 fn terms(policy: &Policy, port: &PortSelector, told: String) -> Terms {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use vcc_testing::{ip, on_a_host};
 
@@ -188,5 +188,68 @@ fn a_port_that_was_attached_by_hand_before_is_told() {
         assert!(said.stderr.ends_with("translated twice: `vcc detach tap0`\n"), "{}", said.stderr);
         place.vcc("detach tap0").well();
         assert_eq!(place.vcc("ports").well().lines().count(), 1);
+    });
+}
+
+const SPLITS: &str = "[[ports]]\nsocket = \"*/card\"\n[default]\nact = \"split\"\n";
+
+fn mount_run(place: &Place, options: &str) {
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(place.path("run"));
+    assert!(mount.status().expect("mount").success());
+}
+
+/// The ledger is memory of the file system's: without it, a promise would end the process.
+#[test]
+fn without_room_for_the_ledger_nothing_is_promised_and_the_guest_has_its_link() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("full", SPLITS);
+        mount_run(&place, "size=1m");
+        let mut domain = Domain::start(&place);
+        assert!(domain.says().starts_with("serving "));
+        let complaint = domain.complains("promises nothing, as under hold: ");
+        assert!(
+            complaint.contains("run/ledgers/tap0: it needs 17921 KiB: No space"),
+            "{complaint}"
+        );
+        let said = place.vcc("ports");
+        let why = "vcc: tap0: promises nothing, as under hold: cannot make the ledger of promises ";
+        assert!(said.code == 0 && said.stderr.starts_with(why), "{}", said.stderr);
+        assert!(!place.path("run/ledgers/tap0:new").exists());
+
+        mount_run(&place, "remount,size=64m");
+        domain.hang_up();
+        assert!(domain.says().starts_with("obeys "));
+        assert_eq!(place.vcc("ports").stderr, "");
+        assert!(place.path("run/ledgers/tap0").exists());
+    });
+}
+
+#[test]
+fn what_is_in_place_of_the_ledger_does_not_keep_the_guest_from_its_link() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("garbage", SPLITS);
+        let ledger = place.path("run/ledgers/tap0");
+        fs::create_dir(place.path("run/ledgers")).expect("a directory");
+        let make: [fn(&Path); 4] = [
+            |ledger| fs::write(ledger, [7; 300]).expect("written"),
+            |ledger| fs::write(ledger, *b"vccl\x09\0\0\0 and more").expect("written"),
+            |ledger| fs::create_dir(ledger).expect("a directory"),
+            |ledger| assert!(Command::new("mkfifo").arg(ledger).status().expect("run").success()),
+        ];
+        for (number, make) in (1..).zip(make) {
+            make(&ledger);
+            let mut domain = Domain::start(&place);
+            assert!(domain.says().starts_with("serving "));
+            let set_aside = format!("run/ledgers/tap0:unreadable-{number}\n");
+            let complaint = domain.complains("cannot read the ledger of promises ");
+            assert!(complaint.ends_with(&set_aside), "{complaint}");
+            assert_eq!(place.vcc("ports").stderr, "");
+            drop(domain);
+            assert!(ledger.is_file());
+            fs::remove_file(&ledger).expect("removed");
+        }
     });
 }
