@@ -107,6 +107,54 @@ fn taps_of_a_domain_that_starts_are_attached() {
     });
 }
 
+/// A directory with a `logger` that writes to the file `log`.
+fn logger(directory: &Path) {
+    let path = directory.join("logger");
+    let text = format!("#!/bin/sh\necho \"$*\" >>{}/log\n", directory.display());
+    fs::write(&path, text).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+}
+
+/// A failure of the hook would have libvirt refuse the migration.
+#[test]
+fn a_domain_comes_whether_or_not_its_coming_can_be_noted() {
+    on_a_host(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        logger(directory.path());
+        let path = directory.path().to_str().expect("a path");
+        for (number, options) in ["ro", "nr_inodes=1"].into_iter().enumerate() {
+            let run = directory.path().join(number.to_string());
+            fs::create_dir(&run).expect("a directory");
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&run);
+            assert!(mount.status().expect("mount").success());
+            let run = run.to_str().expect("a path");
+            let variables = [("PATH", path), ("VCC_RUN", run), ("VCC_HOSTS", "other")];
+            for operation in ["migrate begin -", "started begin -"] {
+                assert_eq!(hook_with(operation, &variables).well(), "", "{operation}, {options}");
+            }
+            let log = fs::read_to_string(directory.path().join("log")).expect("a log");
+            let says = format!("acme-web: cannot note in {run} that it comes");
+            assert!(log.contains(&says), "{says} in {log}");
+        }
+    });
+}
+
+/// Attaching again would end the draining of a port that is to go.
+#[test]
+fn a_tap_that_is_attached_is_left_as_it_is() {
+    on_a_host(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        logger(directory.path());
+        ip("link add tap-acme-1 type veth peer name guest");
+        vcc("attach tap-acme-1 --underlay dctcp").well();
+        let variables = [("PATH", directory.path().to_str().expect("a path"))];
+        assert_eq!(hook_with("reconnect begin -", &variables).well(), "");
+        let log = fs::read_to_string(directory.path().join("log")).expect("a log");
+        assert!(log.contains("acme-web: tap-acme-1 is attached already\n"), "{log}");
+    });
+}
+
 /// A guest behind `tap-acme-1` on another host, with a connection.
 fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
     let work = || {
@@ -127,7 +175,7 @@ fn elsewhere(host: &Netns) -> (Netns, TcpStream, TcpStream) {
 /// An `ssh` whose options are all `-o OPTION`. The host `other` is a network namespace with a boot ID of
 /// its own; as of a shell there, the words of the command are joined. `slow` is the same host, after a
 /// second; `self` is another name of the caller's. The host `forced` runs another command than it is
-/// asked to, the host `dead` never answers, and all others refuse. Each call is a line in the file
+/// asked to, the host `dead` never answers, `endless` does not end its answer, and all others refuse. Each call is a line in the file
 /// `calls`. `logger` writes to the file `log`.
 fn tools(host: &Netns, directory: &Path) {
     let at = directory.display();
@@ -140,6 +188,7 @@ fn tools(host: &Netns, directory: &Path) {
          dead) exec sleep 600 ;;\n\
          self) exec sh -c \"$*\" ;;\n\
          forced) echo '{{\"vcc_export\":1}}'; exit ;;\n\
+         endless) exec yes ;;\n\
          slow) sleep 1 ;;\n\
          other) ;;\n\
          *) echo \"cannot reach $host\" >&2; exit 255 ;;\n\
@@ -148,11 +197,10 @@ fn tools(host: &Netns, directory: &Path) {
          'mount --bind {at}/boot_id /proc/sys/kernel/random/boot_id && eval \"$1\"' sh \"$*\"",
         host.path()
     );
-    for (name, text) in [("ssh", ssh), ("logger", format!("echo \"$*\" >>{at}/log"))] {
-        let path = directory.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
-    }
+    logger(directory);
+    let path = directory.join("ssh");
+    fs::write(&path, format!("#!/bin/sh\n{ssh}\n")).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
 }
 
 /// Whether a process runs whose arguments are these and whose `PATH` begins with the directory.
@@ -230,9 +278,10 @@ fn a_domain_that_no_host_has_is_told_of() {
         let run = directory.path().join("run");
         let variables = [
             ("PATH", directory.path().to_str().expect("a path")),
-            ("VCC_HOSTS", "dead nowhere other forced self"),
+            ("VCC_HOSTS", "dead nowhere other forced self endless"),
             ("VCC_RUN", run.to_str().expect("a path")),
-            ("VCC_ANSWER_S", "2"),
+            ("VCC_ANSWER_S", "10"),
+            ("VCC_ANSWER_MIB", "1"),
         ];
         ip("link add tap-acme-1 type veth peer name guest");
         for operation in ["migrate begin -", "started begin -"] {
@@ -247,10 +296,11 @@ fn a_domain_that_no_host_has_is_told_of() {
         for says in [
             "no host of VCC_HOSTS exports tap-acme-1, so its connections are not translated here",
             "'ssh HOST vcc export tap-acme-1'",
-            "dead: no whole answer within 2 s",
+            "dead: no whole answer within 10 s",
             "nowhere: cannot reach nowhere",
             "forced: its answer does not begin with its boot ID",
             "self: this is the host that the domain came to",
+            "endless: its answer is longer than 1 MiB (VCC_ANSWER_MIB)",
             "other: vcc: no network device `tap-acme-1`",
         ] {
             assert!(log.contains(says), "{says} in {log}");
