@@ -36,7 +36,10 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
         move |source| BuildError::Io { path, source }
     };
     // Where the object says that its lines are, for whoever builds it.
-    fs::metadata(source).map_err(failed(source))?;
+    // A FIFO would keep the compiler waiting for its other end.
+    if !fs::metadata(source).map_err(failed(source))?.is_file() {
+        return Err(failed(source)(io::Error::other("it is no regular file")));
+    }
     let work = tempfile::tempdir().map_err(failed(&std::env::temp_dir()))?;
     let engine = work.path().join("engine");
     fs::create_dir_all(engine.join("cc")).map_err(failed(&engine))?;

@@ -25,11 +25,7 @@ impl Lines {
     /// lines then does without.
     pub(crate) fn parse(btf: &[u8], ext: &[u8], section: &str) -> Option<Self> {
         const LINE_SHIFT: u32 = 10;
-        let strings = {
-            let header_bytes = word(btf, 4)? as usize;
-            let at = header_bytes.checked_add(word(btf, 16)? as usize)?;
-            btf.get(at..at.checked_add(word(btf, 20)? as usize)?)?
-        };
+        let strings = btf_strings(btf)?;
         let infos = {
             let header_bytes = word(ext, 4)? as usize;
             let at = header_bytes.checked_add(word(ext, 16)? as usize)?;
@@ -59,6 +55,26 @@ impl Lines {
         let after = self.0.partition_point(|(at, _)| *at <= instruction);
         self.0[..after].last().map(|(_, line)| line)
     }
+}
+
+/// The strings of .BTF; None if it does not have its format.
+pub(crate) fn btf_strings(btf: &[u8]) -> Option<&[u8]> {
+    let header_bytes = word(btf, 4)? as usize;
+    let at = header_bytes.checked_add(word(btf, 16)? as usize)?;
+    btf.get(at..at.checked_add(word(btf, 20)? as usize)?)
+}
+
+/// The offset of the first instruction that .BTF.ext would have changed by the running kernel's types
+/// (bpf_core_relo; section 4.2 likewise). None if there is none.
+pub(crate) fn core_relocation(ext: &[u8]) -> Option<u64> {
+    const WITHOUT_BYTES: u32 = 24;
+    let header_bytes = word(ext, 4)?;
+    if header_bytes <= WITHOUT_BYTES || word(ext, 28)? == 0 {
+        return None;
+    }
+    // Behind the records' size, and the section's name and count.
+    let at = (header_bytes as usize).checked_add(word(ext, 24)? as usize)?;
+    Some(at.checked_add(12).and_then(|at| word(ext, at)).unwrap_or(0).into())
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

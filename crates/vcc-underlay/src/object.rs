@@ -1,22 +1,27 @@
 //! The object file of an underlay.
 
-use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::{fmt, str};
 
 use object::elf;
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, SectionKind};
+use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, SectionFlags, SectionKind};
 use thiserror::Error;
 use vcc_engine::{Slot, sys};
 
 use crate::instruction::{self, BYTES, Instruction, LOAD_IMMEDIATE, class};
-use crate::lines::{Line, Lines};
+use crate::lines::{Line, Lines, btf_strings, core_relocation};
 
 /// Where underlay.bpf.c has `struct vcc_underlay`.
 const ABOUT_SECTION: &str = "vcc.underlay";
 const MAGIC: &[u8; 8] = b"vcc-cc\0\0";
 const NAME_BYTES: usize = 32;
 const ABOUT_BYTES: usize = 104;
+/// A hundred times as much as the largest built-in underlay has.
+const LONGEST_BYTES: u64 = 4 << 20;
 
 /// The names that have the number of a slot, whose place an X has until then.
 const NAMES: [&[u8]; 2] = [b"vcc_slot_X", b"vcc_about_X"];
@@ -64,13 +69,31 @@ pub enum ObjectError {
     Calls { at: At },
     #[error("{at}has an instruction that vcc does not know")]
     Unknown { at: At },
+    #[error("{at}refers to '{name}': all that a hook has is what it is given")]
+    Refers { at: At, name: String },
+    #[error(
+        "has code in section {0}: the hooks of an underlay are all that it has, and `vcc underlay build` \
+         puts them into .text"
+    )]
+    OtherCode(String),
+    #[error(
+        "{at}has an instruction that depends on the types of the running kernel (CO-RE): a hook is given \
+         the structs of vcc"
+    )]
+    Relocated { at: At },
+    #[error("has a name that is not UTF-8 in section {0}: rename it, and build again")]
+    BadText(String),
 }
 
 impl ObjectError {
     /// Does it say where in the source?
     pub fn has_line(&self) -> bool {
         match self {
-            Self::OwnData { at, .. } | Self::Calls { at } | Self::Unknown { at } => at.0.is_some(),
+            Self::OwnData { at, .. }
+            | Self::Calls { at }
+            | Self::Unknown { at }
+            | Self::Refers { at, .. }
+            | Self::Relocated { at } => at.0.is_some(),
             _ => false,
         }
     }
@@ -87,9 +110,9 @@ impl fmt::Display for At {
 }
 
 impl Object {
-    /// Reads an object file.
+    /// Reads an object file. A FIFO, which would wait for its other end, is none.
     pub fn read(path: &Path) -> Result<Self, ObjectError> {
-        let bytes = std::fs::read(path).map_err(|e| ObjectError::Unreadable(e.to_string()))?;
+        let bytes = read_regular(path).map_err(|e| ObjectError::Unreadable(e.to_string()))?;
         Self::parse(bytes)
     }
 
@@ -134,6 +157,8 @@ impl Object {
                 return Err(ObjectError::OwnData { at, section: name.into() });
             }
         }
+        check_text(&file)?;
+        check_references(&file, &lines)?;
         let instructions = instruction::decode(code);
         check_instructions(&instructions, &lines)?;
         let Head { name, about, traits, .. } = head;
@@ -223,6 +248,83 @@ impl Head {
 /// Of what a hook is given.
 fn sizes() -> [usize; 3] {
     [size_of::<sys::vcc_cc_state>(), size_of::<sys::vcc_cc_ack>(), size_of::<sys::vcc_params>()]
+}
+
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_BYTES {
+        let why = format!("it has more than {} MiB", LONGEST_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+/// Names are UTF-8: libbpf's messages are read as that, and they may have any of them.
+fn check_text(file: &ElfFile64<'_, Endianness>) -> Result<(), ObjectError> {
+    for section in file.sections() {
+        let name = section.name_bytes().unwrap_or_default();
+        let is_text = match name {
+            b".BTF" => section.data().ok().and_then(btf_strings),
+            _ if section.kind() == SectionKind::Metadata && name.ends_with(b"strtab") => {
+                section.data().ok()
+            }
+            _ => Some(name),
+        };
+        if is_text.is_none_or(|text| str::from_utf8(text).is_err()) {
+            return Err(ObjectError::BadText(String::from_utf8_lossy(name).into_owned()));
+        }
+    }
+    let names = file.symbols().map(|it| it.name_bytes().unwrap_or_default());
+    match names.into_iter().find(|name| str::from_utf8(name).is_err()) {
+        Some(_) => Err(ObjectError::BadText(".symtab".to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// What links the code to anything but itself: the linker would put an address in its place that was
+/// not there when its hooks were run.
+fn check_references(file: &ElfFile64<'_, Endianness>, lines: &Lines) -> Result<(), ObjectError> {
+    let at = |offset: u64| At(lines.at(offset as usize / BYTES).cloned());
+    for section in file.sections() {
+        let name = section.name().unwrap_or_default();
+        // Of types and lines, whose own strings and instructions they refer to.
+        if name.starts_with(".BTF") {
+            continue;
+        }
+        if let Some((offset, it)) = section.relocations().next() {
+            let symbol = match it.target() {
+                object::RelocationTarget::Symbol(index) => file.symbol_by_index(index).ok(),
+                _ => None,
+            };
+            let name = symbol.and_then(|it| it.name().ok().map(str::to_owned));
+            let at = if section.name() == Ok(".text") { at(offset) } else { At(None) };
+            return Err(ObjectError::Refers { at, name: name.unwrap_or_default() });
+        }
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+        if sh_flags.contains(elf::SHF_EXECINSTR) && section.size() != 0 && name != ".text" {
+            return Err(ObjectError::OtherCode(name.to_owned()));
+        }
+    }
+    // Another name might take the place of one of the datapath's.
+    let is_ours = |name: &str| NAMES.contains(&name.as_bytes());
+    let mut symbols = file.symbols().filter(|it| it.is_global() || it.is_undefined());
+    if let Some(other) =
+        symbols.find(|it| !it.name().is_ok_and(|name| name.is_empty() || is_ours(name)))
+    {
+        let name = other.name().unwrap_or_default().to_owned();
+        return Err(ObjectError::Refers { at: At(None), name });
+    }
+    let ext = file.section_by_name(".BTF.ext").and_then(|it| it.data().ok());
+    match ext.and_then(core_relocation) {
+        Some(offset) => Err(ObjectError::Relocated { at: at(offset) }),
+        None => Ok(()),
+    }
 }
 
 /// Operators type these.

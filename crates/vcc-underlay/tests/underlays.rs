@@ -189,6 +189,79 @@ fn a_file_that_is_none_is_refused() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
+    assert!(made.success());
+    let refused = Object::read(&fifo).expect_err("it is none").to_string();
+    assert_eq!(refused, "cannot be read: it is no regular file");
+    let refused = build(&fifo).expect_err("it is none").to_string();
+    assert!(refused.ends_with("fifo: it is no regular file"), "{refused}");
+}
+
+/// libbpf's messages have names of types, and are read as UTF-8.
+#[test]
+fn a_name_that_is_not_utf_8_is_refused() {
+    let object = build_text(&gentle(|it| it)).expect("an object");
+    for (name, section) in
+        [("vcc_cc_ack\0", ".BTF"), ("cwnd_segs\0", ".BTF"), ("LBB0_5\0", ".strtab")]
+    {
+        let mut bytes = object.bytes().to_vec();
+        let at = bytes.windows(name.len()).position(|it| it == name.as_bytes()).expect("a name");
+        bytes[at] = 0xff;
+        let refused = Object::parse(bytes).expect_err("refused");
+        assert_eq!(refused, ObjectError::BadText(section.into()), "{name}");
+    }
+}
+
+/// Their addresses are not what was there when the hooks were run.
+#[test]
+fn what_refers_to_the_kernel_is_refused() {
+    let add = |code: &str| {
+        let code = code.to_owned();
+        gentle(move |it| {
+            let it =
+                it.replace("\treno_on_ack(cc, ack);", &format!("\treno_on_ack(cc, ack);\n{code}"));
+            it.replace(
+                "VCC_INLINE void gentle_init",
+                "extern const void bpf_prog_active __attribute__((section(\".ksyms\")));\n\
+                 struct task_struct { int pid; } __attribute__((preserve_access_index));\n\
+                 VCC_INLINE void gentle_init",
+            )
+        })
+    };
+    let source = add("\tcc->own[0] = (uint32_t)(unsigned long)&bpf_prog_active;");
+    let said = refusal(&source);
+    let line = line_of(&source, ")&bpf_prog_active");
+    assert!(said.starts_with(&format!("gentle.h:{line}: refers to 'bpf_prog_active'")), "{said}");
+    let field = "__builtin_preserve_field_info(((struct task_struct *)0)->pid, 0)";
+    let source = add(&format!("\tcc->own[0] = {field};"));
+    let said = refusal(&source);
+    // At the place where the compiler has put the constant.
+    assert!(said.contains(": has an instruction that depends on the types"), "{said}");
+}
+
+#[test]
+fn code_beside_the_hooks_is_refused() {
+    let more = |section: &str| {
+        let function = format!(
+            "__attribute__((section(\"{section}\"), used)) static int more(void *skb)\n\
+             {{\n\treturn skb ? 1 : 0;\n}}\n"
+        );
+        gentle(move |it| {
+            it.replace(
+                "VCC_INLINE void gentle_init",
+                &format!("{function}VCC_INLINE void gentle_init"),
+            )
+        })
+    };
+    let said = refusal(&more("tcx/ingress"));
+    assert!(said.contains("has code in section tcx/ingress"), "{said}");
+    assert!(refusal(&more(".text")).contains("calls a function that is not inlined"));
+}
+
+#[test]
 fn another_version_is_refused() {
     let mut bytes = build_text(&gentle(|it| it)).expect("an object").bytes().to_vec();
     let at = bytes.windows(8).position(|it| it == b"vcc-cc\0\0").expect("its head");

@@ -107,7 +107,7 @@ fn taps(process: &Path) -> io::Result<Taps> {
         let number = number.to_string();
         // Closed since, if it cannot be read.
         if fs::read_link(process.join("fd").join(&number)).is_ok_and(|it| it == Path::new(TUN)) {
-            let info = fs::read_to_string(process.join("fdinfo").join(number))?;
+            let info = read_text(&process.join("fdinfo").join(number))?;
             names.extend(text::tap(&info).map(str::to_owned));
         }
     }
@@ -115,10 +115,15 @@ fn taps(process: &Path) -> io::Result<Taps> {
 }
 
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|error| Error::Unreadable {
+    read_text(path).map_err(|error| Error::Unreadable {
         path: path.display().to_string(),
         why: error.to_string(),
     })
+}
+
+/// Devices, threads and arguments have any bytes: those that are not UTF-8 are replaced.
+fn read_text(path: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
 /// The entries of a directory that are numbers.
@@ -193,6 +198,18 @@ mod tests {
         let machines = Machines::find_in(directory.path());
         let several = Error::Several { tap: "vnet0".into(), processes: vec![100, 200] };
         assert_eq!(machines.of_tap("vnet0", netns).err(), Some(several));
+        assert!(machines.of_tap("vnet1", netns).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_tap_whose_name_is_not_utf_8_hides_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let netns = add(&directory, 100, "CPU 0/KVM", "vnet0");
+        add(&directory, 200, "CPU 0/KVM", "vnet1");
+        let info = directory.path().join("200/fdinfo/7");
+        fs::write(info, b"pos:\t0\niff:\tvnet\xff\n").unwrap();
+        let machines = Machines::find_in(directory.path());
+        assert!(machines.of_tap("vnet0", netns).unwrap().is_some());
         assert!(machines.of_tap("vnet1", netns).unwrap().is_none());
     }
 

@@ -34,12 +34,13 @@ fn has_default_route(device: &str) -> Result<bool> {
         || table("ipv6_route")?.lines().any(|line| is_default_v6(line, device)))
 }
 
-/// Empty if the kernel lacks the protocol.
+/// Empty if the kernel lacks the protocol. It names all devices of the namespace, by any bytes.
 fn table(name: &str) -> Result<String> {
     let path = format!("/proc/thread-self/net/{name}");
-    match fs::read_to_string(&path) {
+    match fs::read(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        text => text.map_err(|e| Error::system(format!("read {path}"), e)),
+        Err(e) => Err(Error::system(format!("read {path}"), e)),
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::{task, time};
 use vcc_view::READ_EVERY;
 
 use super::guard::Guard;
+use super::places::{Occupant, Places};
 use super::route::Site;
 use super::{Limits, Options};
 use crate::cache::Cache;
@@ -81,24 +82,31 @@ async fn keep_reading(cache: Arc<Cache>) {
 }
 
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(shared.limits.connections));
+    let places = Places::new(shared.limits.connections, shared.limits.answered_within);
     let told = Arc::new(Semaphore::new(TOLD_AT_A_TIME));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             time::sleep(AFTER_FAILED_ACCEPT).await;
             continue;
         };
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            let shared = shared.clone();
-            task::spawn(async move {
-                let _place = place;
+        let (place, gave_way) = places.take();
+        if gave_way || place.is_none() {
+            shared.tally.refuse(Refusal::Connections);
+        }
+        if let Some(place) = place {
+            let (shared, occupant) = (shared.clone(), place.occupant());
+            let served = task::spawn(async move {
                 if let Ok(reached_at) = stream.local_addr() {
-                    converse(stream, reached_at.ip(), &shared).await;
+                    converse(stream, reached_at.ip(), &shared, Some(&place.occupant())).await;
                 }
+                drop(place);
             });
+            occupant.is_served_by(served.abort_handle());
+            // Its request may be here: it is read before more connections come, to which it would
+            // have to give way.
+            task::yield_now().await;
             continue;
         }
-        shared.tally.refuse(Refusal::Connections);
         if let Ok(place) = told.clone().try_acquire_owned() {
             task::spawn(turn_away(stream, place));
         }
@@ -111,9 +119,13 @@ pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     reached_at: IpAddr,
     shared: &Shared,
+    occupant: Option<&Occupant>,
 ) {
     let _open = shared.tally.open();
     let service = service_fn(|request| async move {
+        if let Some(occupant) = occupant {
+            occupant.has_asked();
+        }
         let admitted = shared.guard.admit(&request, reached_at);
         Ok::<_, std::convert::Infallible>(shared.site.answer(admitted, &request).await)
     });

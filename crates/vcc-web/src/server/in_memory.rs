@@ -24,7 +24,7 @@ impl InMemory {
 
     /// Returns when the server has closed the connection, which has reached it at this address.
     pub async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Unpin, reached_at: IpAddr) {
-        converse(stream, reached_at, &self.shared).await;
+        converse(stream, reached_at, &self.shared, None).await;
     }
 
     /// Requests that were answered.

@@ -7,6 +7,7 @@ mod accept;
 mod guard;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) mod in_memory;
+mod places;
 mod reply;
 mod route;
 
@@ -49,8 +50,11 @@ pub struct Options {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// At a time; further ones are refused.
+    /// At a time. Further ones have the place of the oldest that has not sent its request yet, or else of
+    /// the oldest that has been there for `answered_within`; without either, they are refused.
     pub connections: usize,
+    /// See `connections`.
+    pub answered_within: Duration,
     /// The size of a request's header, the request line included.
     pub header_bytes: usize,
     /// The time for a request's header.
@@ -65,6 +69,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 64,
+            answered_within: Duration::from_secs(2),
             header_bytes: 8 * 1024,
             header_within: Duration::from_secs(5),
             all_within: Duration::from_secs(20),

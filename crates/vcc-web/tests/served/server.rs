@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -83,37 +83,66 @@ fn a_flood_costs_one_reading() {
     assert_eq!(metric(address, "vcc_web_requests_total "), 1000.0);
 }
 
+/// Answers when it is let.
+#[derive(Default)]
+struct Waiting(Mutex<()>);
+
+impl Source for Waiting {
+    fn snapshot(&self) -> Result<Snapshot, Box<dyn std::error::Error + Send + Sync>> {
+        let _let = self.0.lock().expect("no other panics");
+        Ok(vcc_web::testing::snapshot(0))
+    }
+}
+
+const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
 #[test]
-fn those_beyond_the_limit_are_told_and_the_others_served_again_later() {
-    let (server, _) = started(Limits { connections: 4, ..limits() });
+fn those_beyond_the_limit_are_told_while_all_others_are_answered() {
+    let source = Arc::<Waiting>::default();
+    let wait = source.0.lock().expect("no other panics");
+    let limits = Limits { connections: 4, answered_within: LONG, ..limits() };
+    let server = started_with(limits, source.clone());
     let address = server.address();
-    let idle: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
-    let answer = get(address, "/healthz");
-    assert_status(&answer, 503);
-    assert_eq!(body(&answer), "Too many connections at a time; try again later\n");
-    drop(idle);
-    let served = (0..TRIES).any(|_| {
-        thread::sleep(Duration::from_millis(5));
-        get(address, "/metrics").starts_with("HTTP/1.1 200")
-    });
-    assert!(served, "idle connections that were closed still count");
+    let mut asking: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
+    asking.iter_mut().for_each(|stream| stream.write_all(HEALTH).expect("sent"));
+    // Until the server has read all four requests, one of them has not asked.
+    let told =
+        (0..TRIES).any(|_| get(address, "/healthz").contains("\r\n\r\nToo many connections"));
+    assert!(told);
+    drop(wait);
+    let answers: Vec<String> = asking.iter_mut().map(heard).collect();
+    assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 ")), "{answers:?}");
     assert!(metric(address, "vcc_web_refused_total{reason=\"connections\"}") >= 1.0);
 }
 
 #[test]
-fn who_sends_slowly_keeps_nobody_out() {
-    let limits = Limits { connections: 2, header_within: Duration::from_millis(100), ..limits() };
+fn who_does_not_ask_gives_way_to_who_does() {
+    let (server, _) = started(limits());
+    let address = server.address();
+    let most = Limits::default().connections;
+    let half = |_| {
+        let mut stream = connect(address);
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: local").expect("sent");
+        stream
+    };
+    let mut slow: Vec<TcpStream> = (0..most).map(half).collect();
+    for _ in 0..most + 10 {
+        assert_status(&get(address, "/metrics"), 200);
+    }
+    // One place is free whenever nobody asks.
+    assert_eq!(metric(address, "vcc_web_refused_total{reason=\"connections\"}"), 1.0);
+    assert_eq!(heard(&mut slow[0]), "", "the oldest");
+}
+
+#[test]
+fn who_sends_slowly_is_cut_off() {
+    let limits = Limits { header_within: Duration::from_millis(100), ..limits() };
     let (server, _) = started(limits);
     let address = server.address();
     let mut slow = [connect(address), connect(address)];
     for stream in &mut slow {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: local").expect("sent");
     }
-    let served = (0..TRIES).any(|_| {
-        thread::sleep(Duration::from_millis(5));
-        get(address, "/metrics").starts_with("HTTP/1.1 200")
-    });
-    assert!(served, "slow senders keep their places");
     for stream in &mut slow {
         assert!(!heard(stream).starts_with("HTTP/1.1 200"));
     }

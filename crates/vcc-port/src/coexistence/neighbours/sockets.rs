@@ -49,11 +49,14 @@ fn owner_of(inode: u64) -> Option<Process> {
         let has = |file: fs::DirEntry| {
             fs::read_link(file.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str())
         };
-        files.into_iter().any(has).then(|| Process {
-            pid,
-            name: fs::read_to_string(home.join("comm")).unwrap_or_default().trim_end().to_owned(),
-        })
+        files.into_iter().any(has).then(|| Process { pid, name: name_of(&home) })
     })
+}
+
+/// A process names itself, by any bytes.
+fn name_of(home: &Path) -> String {
+    let comm = fs::read(home.join("comm")).unwrap_or_default();
+    String::from_utf8_lossy(&comm).trim_end().to_owned()
 }
 
 impl std::fmt::Display for PacketSocket {

@@ -1,5 +1,7 @@
 //! Devices around the port: masters, tunnels, and what lies on top.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use vcc_policy::TunnelKind;
@@ -15,6 +17,27 @@ fn can_make(device: &str) -> bool {
         skip(&format!("the kernel refuses `ip {words}`"));
     }
     status.success()
+}
+
+/// Tables of the kernel name it beside all others.
+#[test]
+fn a_device_whose_name_is_not_utf_8_is_no_matter_of_others() {
+    on_a_host(|| {
+        let _guest = guest();
+        let name = OsStr::from_bytes(b"other\xff");
+        let ip_link = |before: &[&str], after: &[&str]| {
+            let mut ip = Command::new("ip");
+            let status = ip.arg("link").args(before).arg(name).args(after).status();
+            assert!(status.expect("ip").success(), "{before:?} {after:?}");
+        };
+        ip_link(&["add"], &["type", "veth", "peer", "name", "its-peer"]);
+        ip_link(&["set"], &["up"]);
+        ip("link set its-peer up");
+        let table = || std::fs::read("/proc/thread-self/net/ipv6_route").expect("routes");
+        eventually("it has a route", || table().windows(6).any(|it| it == b"other\xff"));
+        let findings = look(PORT);
+        assert!(findings.iter().all(|finding| finding.kind != "direction"), "{findings:#?}");
+    });
 }
 
 #[test]
