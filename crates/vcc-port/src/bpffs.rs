@@ -1,12 +1,12 @@
 //! The BPF file system, in which pinned links and maps outlive their process.
 
 use std::ffi::CStr;
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use crate::{Error, Result, open_own_directory};
+use crate::{Error, Result, device, open_own_directory};
 
 /// systemd and bpftool mount it here as well.
 const PLACE: &CStr = c"/sys/fs/bpf";
@@ -22,11 +22,53 @@ pub(crate) fn is_mounted() -> bool {
     answer == 0 && status.f_type == libc::BPF_FS_MAGIC
 }
 
-/// Mounts it, unless it is mounted.
+/// Mounts it, unless it is mounted. Where that would end with this command, it is an error.
 pub(crate) fn require() -> Result<()> {
     if is_mounted() {
         return Ok(());
     }
+    require_lasting()?;
+    mount()
+}
+
+/// `ip netns exec` gives its command a mount namespace, in which /sys is new and nothing is mounted
+/// below: what is pinned elsewhere is not seen there, and what is pinned there ends with it. A file system
+/// that somebody has mounted there is his decision.
+pub(crate) fn require_lasting() -> Result<()> {
+    if is_mounted() || has_mounts_of_all_ancestors().unwrap_or(true) {
+        return Ok(());
+    }
+    Err(Error::PassingMounts { netns: device::netns_path()? })
+}
+
+/// Is the mount namespace that of all processes between the first one and this one? An error if the
+/// kernel does not say whose it is.
+fn has_mounts_of_all_ancestors() -> io::Result<bool> {
+    let mounts_of = |process: &str| -> io::Result<u64> {
+        Ok(fs::metadata(format!("/proc/{process}/ns/mnt"))?.ino())
+    };
+    let own = mounts_of("thread-self")?;
+    let mut process = "self".to_owned();
+    while let Some(parent) = parent_of(&process)? {
+        // Those that may do more than this one cannot be looked at.
+        if mounts_of(&parent).is_ok_and(|theirs| theirs != own) {
+            return Ok(false);
+        }
+        process = parent;
+    }
+    Ok(true)
+}
+
+/// None of the first process, and of one whose parent is in another PID namespace.
+fn parent_of(process: &str) -> io::Result<Option<String>> {
+    let status = fs::read(format!("/proc/{process}/status"))?;
+    let status = String::from_utf8_lossy(&status);
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    Ok(parent.map(str::trim).filter(|parent| *parent != "0").map(str::to_owned))
+}
+
+/// Mounts it in the calling thread's mount namespace.
+pub(crate) fn mount() -> Result<()> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RELATIME;
     let (name, options) = (c"bpf", c"mode=0700");
     // SAFETY: all strings end in NUL and outlive the call.

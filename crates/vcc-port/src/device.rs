@@ -44,6 +44,16 @@ pub(crate) fn netns_inode() -> Result<u64> {
     Ok(metadata.ino())
 }
 
+/// Where `ip netns` has the calling thread's network namespace, or the place of any.
+pub(crate) fn netns_path() -> Result<String> {
+    const NAMED: &str = "/run/netns";
+    let own = netns_inode()?;
+    let entries = fs::read_dir(NAMED).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    let path = paths.find(|path| fs::metadata(path).is_ok_and(|it| it.ino() == own));
+    Ok(path.map_or_else(|| format!("{NAMED}/NAME"), |path| path.display().to_string()))
+}
+
 /// The current name of a device of this namespace, which may have been renamed.
 pub(crate) fn name_of(ifindex: u32) -> Option<String> {
     String::from_utf8(raw_name_of(ifindex)?).ok()

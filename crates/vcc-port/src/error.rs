@@ -74,6 +74,13 @@ pub enum Error {
     NoBpfFilesystem { path: String, source: io::Error },
 
     #[error(
+        "this command has a mount namespace of its own, as by `ip netns exec`, which does not see what \
+         is pinned and ends with all that it pins: enter the network namespace alone, by `nsenter \
+         --net={netns} vcc ...`, or mount -t bpf bpf /sys/fs/bpf in a mount namespace that stays"
+    )]
+    PassingMounts { netns: String },
+
+    #[error(
         "vcc was attached to `{device}` by another version, whose maps have another layout: \
          `vcc upgrade` takes its connections over, as `vcc run` does; or `vcc detach --now {device}`, \
          then attach again"

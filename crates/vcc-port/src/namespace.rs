@@ -58,6 +58,7 @@ pub fn isolated<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
         mount(None, c"/", libc::MS_REC | libc::MS_PRIVATE)?;
         // Without what is mounted below the other one.
         mount(Some(c"sysfs"), c"/sys", 0)?;
+        crate::bpffs::mount().map_err(io::Error::other)?;
         Ok(work())
     })?
 }

@@ -184,6 +184,7 @@ pub(crate) fn all() -> Result<Vec<Pin>> {
 /// Likewise, in no order, which takes half the time.
 fn read() -> Result<Vec<Pin>> {
     if !bpffs::has_home()? {
+        bpffs::require_lasting()?;
         return Ok(Vec::new());
     }
     let failed = |e| Error::system(format!("read {HOME}"), e);

@@ -90,6 +90,8 @@ fn jit() -> Found {
 fn bpf_filesystem() -> Found {
     if bpffs::is_mounted() {
         Ok("mounted".into())
+    } else if let Err(error) = bpffs::require_lasting() {
+        Err(Missing::new(error.to_string(), "nsenter --net=/run/netns/NAME vcc doctor"))
     } else if capabilities::SYS_ADMIN.held() {
         Ok("not mounted; `vcc attach` will mount it".into())
     } else {

@@ -101,6 +101,7 @@ impl Port {
 /// None if there is none, or another version's.
 fn pinned_host() -> Result<Option<Arc<Host>>> {
     if !bpffs::has_home()? {
+        bpffs::require_lasting()?;
         return Ok(None);
     }
     Ok(match Host::find()? {

@@ -1,6 +1,48 @@
+use std::fs;
+use std::process::Command;
+
 use vcc_testing::{ip, on_a_host};
 
 use crate::{Said, command, vcc};
+
+/// `ip netns exec` gives its command a mount namespace: what is pinned there ends with it.
+#[test]
+fn what_would_end_with_its_command_is_refused_with_what_to_type() {
+    on_a_host(|| {
+        let run = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert!(Command::new(words[0]).args(&words[1..]).status().expect("run").success());
+        };
+        // For the names of network namespaces.
+        run("mount -t tmpfs tmpfs /run");
+        ip("netns add inner");
+        ip("link add port netns inner type veth peer name guest");
+        let inside = |prefix: &str, line: &str| -> Said {
+            let mut words = prefix.split_whitespace();
+            let mut command = Command::new(words.next().expect("a command"));
+            command.args(words).arg(env!("CARGO_BIN_EXE_vcc")).args(line.split_whitespace());
+            command.env("RUNTIME_DIRECTORY", "/run/vcc");
+            command.output().expect("run").into()
+        };
+        let passing = "ip netns exec inner";
+        fs::write("/run/policy", "[[ports]]\ndevice = \"port\"\n").expect("written");
+        let daemon = "run --config /run/policy --listen off";
+        for line in ["attach port", "ports", "flows port", "detach port", "upgrade", daemon] {
+            let complaint = inside(passing, line).complaint(1);
+            assert!(
+                complaint.contains("`nsenter --net=/run/netns/inner vcc ...`"),
+                "{line}: {complaint}"
+            );
+        }
+        let lasting = "nsenter --net=/run/netns/inner";
+        inside(lasting, "attach port --underlay dctcp").well();
+        assert!(inside(lasting, "ports").well().starts_with("port: dctcp, enforce"));
+        inside(lasting, "detach port").well();
+        // Who mounts it there wants it so.
+        fs::write("/run/mounted", "mount -t bpf bpf /sys/fs/bpf && exec \"$@\"").expect("written");
+        inside("ip netns exec inner sh /run/mounted", "attach port --underlay dctcp").well();
+    });
+}
 
 #[test]
 fn no_such_device() {
