@@ -211,8 +211,13 @@ static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction 
 {
 	uint32_t what = parse(skb, dir, index, &w->frame, &w->key, &w->segment);
 
-	if (what == COUNT_NOT_TCP)
-		what = (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+	/* A tunnel may be behind extension headers, too, and none is read behind so many. */
+	if (what == COUNT_NOT_TCP || what == COUNT_DEEP) {
+		uint32_t inside = (uint32_t)parse_inside(skb, dir, &w->frame, &w->key, &w->segment);
+
+		if (what == COUNT_NOT_TCP || inside == COUNT_UNJUDGED)
+			what = inside;
+	}
 	if (what == PARSED)
 		w->tag = flow_tag_apart(&w->key);
 	return what;

@@ -230,9 +230,11 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 		f->has_more = has_more(s, f->mss_bytes);
 		return;
 	}
-	/* All of it was acknowledged to the guest. A keep-alive is below snd_nxt by one (RFC
-	 * 9293, 3.8.4). */
-	if (!seq_after(end, f->snd_una) && s->seq + 1 != f->snd_nxt)
+	/*
+	 * All of it was acknowledged to the guest. A keep-alive (RFC 9293, 3.8.4) and some stacks'
+	 * probe of a closed window (3.8.6.1) begin one below snd_una.
+	 */
+	if (!seq_after(end, f->snd_una) && s->seq + 1 != f->snd_una)
 		f->needless++;
 }
 

@@ -314,6 +314,14 @@ fn a_retransmission_of_what_was_acknowledged_is_needless() {
         conn.guest_sends(conn.data(4 * conn.mss() - 1, payload_bytes));
     }
     assert_eq!(conn.flow.needless, 1);
+    // Nor a probe of a closed window, as netstack sends it with data outstanding.
+    conn.send_segs(4, 6);
+    conn.guest_gets(conn.ack(5 * conn.mss()).win(0));
+    for _ in 0..3 {
+        conn.wait_us(STALL_US);
+        conn.guest_sends(conn.data(5 * conn.mss() - 1, 1));
+    }
+    assert_eq!(conn.flow.needless, 1);
 }
 
 #[test]

@@ -3,7 +3,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use vcc_port::Port;
+use vcc_engine::sys;
+use vcc_port::{Flow, Port};
 
 use super::ports_of;
 use crate::output;
@@ -11,8 +12,10 @@ use crate::output;
 /// Detach vcc from devices without harming their connections
 ///
 /// vcc shows guests windows at a scale of its own. Without vcc, the guest reads its peer's windows
-/// at the wrong scale, and the connection becomes very slow. So a port is drained first: it takes
-/// no new connections, and is detached when no connection depends on vcc any more.
+/// at the wrong scale, and the connection becomes very slow. So a port is drained first: it takes no
+/// new connections, and is detached when no connection depends on vcc any more. Of a connection for
+/// which vcc has negotiated ECN, the peer goes on to send data that the fabric may mark, and nobody
+/// echoes the marks to it until the connection ends: draining does not wait for that.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The devices to detach from
@@ -45,7 +48,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if arguments.now {
         for port in ports {
-            remove_now(port)?;
+            detach(port)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -93,9 +96,7 @@ fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
     for port in ports {
         match port.drain()? {
             0 => {
-                let device = port.device().to_owned();
-                port.detach()?;
-                output::say(&format!("detached from {device}\n"));
+                detach(port)?;
             }
             connections => draining.push(Draining { port, connections }),
         }
@@ -103,19 +104,33 @@ fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
     Ok(draining)
 }
 
-fn remove_now(port: Port) -> anyhow::Result<()> {
+fn detach(port: Port) -> anyhow::Result<()> {
     let device = port.device().to_owned();
     // The flows of another version of vcc cannot be counted, but the port can be detached.
-    let harmed = port
-        .flows()
-        .map_or(0, |flows| flows.iter().filter(|flow| flow.depends_on_translation()).count());
+    let flows = port.flows().unwrap_or_default();
     port.detach()?;
-    output::say(&match harmed {
-        0 => format!("detached from {device}\n"),
-        n => format!(
-            "detached from {device}; {n} connection(s) now read windows at the wrong scale and will be \
-             slow until they end\n"
-        ),
-    });
+    output::say(&format!("detached from {device}{}\n", harm(&flows)));
     Ok(())
+}
+
+/// What becomes of connections without vcc, in words.
+fn harm(flows: &[Flow]) -> String {
+    let mut told = String::new();
+    let mut tell = |count: usize, what: &str| {
+        if count > 0 {
+            told += &format!("; {count} connection(s) {what} until they end");
+        }
+    };
+    let slow = flows.iter().filter(|flow| flow.depends_on_translation());
+    tell(slow.count(), "now read windows at the wrong scale and will be slow");
+    let unanswered = flows.iter().filter(|flow| sends_ect_to_guest(flow));
+    tell(unanswered.count(), "receive data whose marks nobody echoes to the peer any more");
+    told
+}
+
+/// Has vcc negotiated ECN with the peer for a guest that does not know of it?
+fn sends_ect_to_guest(Flow { state, .. }: &Flow) -> bool {
+    u32::from(state.stage) == sys::STAGE_ESTABLISHED
+        && state.has(sys::FLOW_ECN_FABRIC)
+        && !state.has(sys::FLOW_ECN_GUEST)
 }

@@ -66,7 +66,7 @@ fn fragment(connection: &Connection) -> Vec<u8> {
 }
 
 /// Headers of which the second says how long it is: more than are read. How many, and their bytes.
-const DEEP: [(usize, usize); 2] = [(3, 8), (1, 256)];
+const DEEP: [(usize, usize); 4] = [(3, 8), (4, 8), (5, 8), (1, 256)];
 
 fn deep(frame: &[u8], extensions: usize, length: usize) -> Vec<u8> {
     let outer = tunnel(TunnelHeader::Vxlan { port: 4789, vni: 1 }, true, true).wrap(frame, 0);
