@@ -50,24 +50,26 @@ static __always_inline bool flags_sane(uint16_t flags)
 	return flags & (TCP_ACK | TCP_RST);
 }
 
+/* Offsets of option values from the start of the TCP header; 0: not present. */
+struct option_places {
+	uint64_t ours; /* mask of the option bytes to strip; bit 0 is the first byte */
+	uint8_t mss_off;
+	uint8_t wscale_off;
+	uint8_t end_off; /* offset of KIND_END; options after it are not read */
+	bool malformed;	 /* an invalid option ended the walk */
+} __attribute__((packed, aligned(4)));
+
+/*
+ * What is found goes where the caller wants it, and not through the stack: of memory behind a
+ * pointer the verifier follows no values, but on the stack it would follow each set of options that
+ * a walk may have found so far.
+ */
 struct option_walk {
-	uint8_t bytes[64]; /* the options, zero-padded; an index masked by 63 is in bounds */
-	uint32_t at;
-	uint32_t length;
-	uint16_t mss;
-	uint16_t options;
-	uint8_t wscale;
-	uint8_t mss_at;
-	uint8_t wscale_at;
-	uint8_t hello;
-	uint8_t end_at; /* offset of KIND_END in the TCP header */
-	bool malformed;
-	uint32_t tsval;
-	uint32_t tsecr;
-	uint64_t ours;
-	uint64_t mptcp;
-	struct vcc_feedback feedback;
-	struct vcc_sack_block sack[2]; /* DSACK needs the first two (RFC 2883) */
+	uint8_t bytes[64]; /* the options; an index masked by 63 is in bounds */
+	uint64_t at;
+	uint64_t length;
+	struct vcc_segment *segment;
+	struct option_places *places;
 };
 
 static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
@@ -92,51 +94,64 @@ static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
-static __always_inline void read_counters(struct option_walk *w, uint32_t at)
+static __always_inline void read_counters(const struct option_walk *w, uint32_t at)
 {
-	w->feedback.ect0_bytes = be24(w, at);
-	w->feedback.ce_bytes = be24(w, at + 3);
+	w->segment->feedback.ect0_bytes = be24(w, at);
+	w->segment->feedback.ce_bytes = be24(w, at + 3);
 }
 
 /*
  * Parses an AccECN option of any length but a PACK's: the whole fields that fit count (RFC 9768,
  * 3.2.3), of which the second one counts CE in both orders.
  */
-static __always_inline void option_accecn(struct option_walk *w, uint32_t at, uint8_t length)
+static __always_inline void option_accecn(const struct option_walk *w, uint32_t at, uint8_t length)
 {
-	w->options |= OPT_ACCECN;
+	w->segment->options |= OPT_ACCECN;
 	if (length < OPT_PACK_BYTES)
 		return;
-	w->options |= OPT_ACCECN_CE;
+	w->segment->options |= OPT_ACCECN_CE;
 	read_counters(w, at + 2);
 }
 
 /* Parses an option of our kinds (feedback.h). */
-static __always_inline void option_of_ours(struct option_walk *w, uint32_t at, uint8_t kind,
+static __always_inline void option_of_ours(const struct option_walk *w, uint32_t at, uint8_t kind,
 					   uint8_t length)
 {
+	struct vcc_segment *s = w->segment;
 	uint32_t id = (uint32_t)w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63];
 	uint8_t version = w->bytes[(at + 4) & 63], what = w->bytes[(at + 5) & 63];
 
 	if (kind == KIND_EXPERIMENT && (length < 4 || id != EXPERIMENT_ID))
 		return; /* another experiment's option */
-	w->ours |= option_bytes(at, length);
+	w->places->ours |= option_bytes(at, length);
 	if (kind == KIND_PACK && length == OPT_PACK_BYTES) {
-		w->options |= OPT_PACK;
+		s->options |= OPT_PACK;
 		read_counters(w, at + 2);
 	} else if (kind != KIND_EXPERIMENT) {
 		option_accecn(w, at, length);
 	} else if (version == OURS_VERSION && what == OURS_FACK && length == OPT_FACK_BYTES) {
-		w->options |= OPT_FACK;
+		s->options |= OPT_FACK;
 		read_counters(w, at + 6);
 	} else if (version == OURS_VERSION && (what == HELLO_OFFER || what == HELLO_ACCEPT) &&
 		   length == OPT_HELLO_BYTES && !w->bytes[(at + 6) & 63] &&
 		   !w->bytes[(at + 7) & 63]) {
-		w->options |= OPT_HELLO;
-		w->hello = what;
+		s->options |= OPT_HELLO;
+		s->hello = what;
 	} else {
-		w->options |= OPT_OURS_BAD;
+		s->options |= OPT_OURS_BAD;
 	}
+}
+
+/* Parses a SACK option: DSACK needs the first two blocks (RFC 2883). */
+static __always_inline void option_sack(const struct option_walk *w, uint32_t at, uint8_t length)
+{
+	struct vcc_segment *s = w->segment;
+	struct vcc_sack_block first = sack_block(w, at + 2), second = {};
+
+	if (length >= 18)
+		second = sack_block(w, at + 10);
+	s->dsack_bytes = dsack_bytes(s->ack, first, second);
+	s->dsack_seq = s->dsack_bytes ? first.left : 0;
 }
 
 /*
@@ -148,11 +163,13 @@ static int option_step(uint32_t index, struct option_walk *w)
 	(void)index;
 	if (w->at >= w->length)
 		return 1;
+	struct vcc_segment *s = w->segment;
+	struct option_places *places = w->places;
 	uint32_t at = w->at & 63;
 	uint8_t kind = w->bytes[at];
 
 	if (kind == KIND_END) {
-		w->end_at = (uint8_t)(TCP_HEADER_BYTES + at);
+		places->end_off = (uint8_t)(TCP_HEADER_BYTES + at);
 		return 1;
 	}
 	if (kind == KIND_NOP) {
@@ -162,50 +179,44 @@ static int option_step(uint32_t index, struct option_walk *w)
 	uint8_t length = w->bytes[(at + 1) & 63];
 
 	if (at + 1 >= w->length || length < 2 || at + length > w->length) {
-		w->malformed = true;
+		places->malformed = true;
+		/* A receiver would not read an option that follows an invalid one. */
+		s->option_room_bytes = 0;
 		return 1;
 	}
 	if (kind == KIND_MSS && length == 4) {
 		uint16_t mss = (uint16_t)(w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63]);
 
 		if (mss) {
-			w->options |= OPT_MSS;
-			w->mss_at = (uint8_t)(at + 2);
-			w->mss = mss;
+			s->options |= OPT_MSS;
+			places->mss_off = (uint8_t)(TCP_HEADER_BYTES + at + 2);
+			s->mss = mss;
 		}
 	} else if (kind == KIND_WSCALE && length == 3) {
-		w->options |= OPT_WSCALE;
-		w->wscale_at = (uint8_t)(at + 2);
-		w->wscale = w->bytes[(at + 2) & 63];
+		s->options |= OPT_WSCALE;
+		places->wscale_off = (uint8_t)(TCP_HEADER_BYTES + at + 2);
+		s->wscale = w->bytes[(at + 2) & 63];
 	} else if (kind == KIND_SACK_PERMITTED && length == 2) {
-		w->options |= OPT_SACK_PERMITTED;
+		s->options |= OPT_SACK_PERMITTED;
 	} else if (kind == KIND_TIMESTAMPS && length == 10) {
-		w->options |= OPT_TIMESTAMPS;
-		w->tsval = be32(w, at + 2);
-		w->tsecr = be32(w, at + 6);
+		s->options |= OPT_TIMESTAMPS;
+		s->tsval = be32(w, at + 2);
+		s->tsecr = be32(w, at + 6);
 	} else if (kind == KIND_SACK && length >= 10 && length % 8 == 2) {
-		w->options |= OPT_SACK;
-		w->sack[0] = sack_block(w, at + 2);
-		w->sack[1] = length >= 18 ? sack_block(w, at + 10) : (struct vcc_sack_block){};
+		s->options |= OPT_SACK;
+		option_sack(w, at, length);
 	} else if (kind == KIND_MD5 || kind == KIND_AO) {
-		w->options |= OPT_SIGNED;
-	} else if (kind == KIND_MPTCP) {
-		w->mptcp |= option_bytes(at, length);
+		s->options |= OPT_SIGNED;
+	} else if (kind == KIND_MPTCP && (s->flags & TCP_SYN)) {
+		/* On other segments it does not matter (mptcp.h). */
+		s->options |= OPT_MPTCP;
+		places->ours |= option_bytes(at, length);
 	} else if (kind == KIND_PACK || kind == KIND_ACCECN1 || kind == KIND_EXPERIMENT) {
 		option_of_ours(w, at, kind, length);
 	}
 	w->at += length;
 	return 0;
 }
-
-/* Offsets of option values from the start of the TCP header; 0: not present. */
-struct option_places {
-	uint64_t ours; /* mask of the option bytes to strip; bit 0 is the first byte */
-	uint8_t mss_off;
-	uint8_t wscale_off;
-	uint8_t end_off; /* offset of KIND_END; options after it are not read */
-	bool malformed;	 /* an invalid option ended the walk */
-} __attribute__((packed, aligned(4)));
 
 /* NOP NOP Timestamps 10, PACK 8: the options of a vcc end's pure ACK. */
 struct pack_layout {
@@ -247,56 +258,29 @@ static __always_inline bool parse_usual_options(const void *options, const void 
 }
 
 /*
- * Parses the options into the segment and their offsets into `places`. Returns PARSED or
- * COUNT_MALFORMED. Out of line, so that its stack is released before the engine runs.
+ * Parses the options into the segment, of which all that they set is 0, and their offsets into
+ * `places`, which are 0. Returns PARSED or COUNT_MALFORMED. Out of line, so that its stack is
+ * released before the engine runs.
  */
 VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
 			    struct vcc_segment *s, struct option_places *places)
 {
-	struct option_walk w;
-
 	if (!s || !places)
 		return COUNT_MALFORMED;
-	/*
-	 * Zeros that the verifier does not know, or it would follow each set of options that a walk
-	 * may have found so far: an eighth of all that it reads.
-	 */
+	/* Zeros that the verifier does not know, or it would follow the walk option by option. */
 	uint64_t zero = unknown_zero(skb);
-
-	for (uint32_t i = 0; i < sizeof(w) / sizeof(uint64_t); i++)
-		((uint64_t *)&w)[i] = zero;
-	_Static_assert(sizeof(w) % sizeof(uint64_t) == 0, "whole words");
-	w.length = length;
 	uint64_t bytes = length;
+	struct option_walk w = {
+		.at = zero,
+		.length = length,
+		.segment = s,
+		.places = places,
+	};
 
 	if (!is_bounded(&bytes, OPTIONS_MAX_BYTES) ||
 	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, bytes))
 		return COUNT_MALFORMED;
 	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
-	/* A receiver would not read an option that follows an invalid one. */
-	if (w.malformed)
-		s->option_room_bytes = 0;
-	s->options = w.options;
-	s->mss = w.mss;
-	s->wscale = w.wscale;
-	s->hello = w.hello;
-	s->feedback = w.feedback;
-	s->tsval = w.tsval;
-	s->tsecr = w.tsecr;
-	s->dsack_bytes = dsack_bytes(s->ack, w.sack[0], w.sack[1]);
-	s->dsack_seq = s->dsack_bytes ? w.sack[0].left : 0;
-	if (w.options & OPT_MSS)
-		places->mss_off = TCP_HEADER_BYTES + w.mss_at;
-	if (w.options & OPT_WSCALE)
-		places->wscale_off = TCP_HEADER_BYTES + w.wscale_at;
-	/* MPTCP's options matter only on SYNs (mptcp.h). */
-	if (w.mptcp && (s->flags & TCP_SYN)) {
-		s->options |= OPT_MPTCP;
-		w.ours |= w.mptcp;
-	}
-	places->ours = w.ours;
-	places->end_off = w.end_at;
-	places->malformed = w.malformed;
 	return PARSED;
 }
 
