@@ -34,6 +34,8 @@ pub struct Host {
     pub(crate) maps: Maps,
     programs: Programs,
     is_pinned: bool,
+    /// This process has loaded the programs, and there was no host before.
+    is_new: bool,
     /// Of one that is not pinned, where the kernel has no timers.
     turning: Option<Turning>,
 }
@@ -64,7 +66,7 @@ impl Host {
     ) -> Result<(Self, Object)> {
         let object = load::fresh(policy, room, yardsticks, underlays)?;
         let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
-        let host = Self { maps, programs, is_pinned: false, turning: None };
+        let host = Self { maps, programs, is_pinned: false, is_new: true, turning: None };
         host.call()?;
         Ok((host, object))
     }

@@ -92,7 +92,8 @@ impl Host {
         });
         match (programs, maps) {
             (Ok(programs), Ok(maps)) if maps.are_understood() => {
-                Ok(Found::Ours(Arc::new(Self { maps, programs, is_pinned: true, turning: None })))
+                let (is_pinned, is_new) = (true, false);
+                Ok(Found::Ours(Arc::new(Self { maps, programs, is_pinned, is_new, turning: None })))
             }
             (Ok(_), Ok(_)) => Ok(Found::OtherVersion),
             _ if foreign.get() => Ok(Found::OtherVersion),
@@ -129,6 +130,10 @@ impl Host {
     /// error before the first program was replaced changes nothing. Returns the host, and whether
     /// programs were replaced.
     pub fn take_over(self: Arc<Self>) -> Result<(Arc<Self>, bool)> {
+        // To compare them, the verifier would read them all once more.
+        if self.is_new {
+            return Ok((self, false));
+        }
         self.take_over_if(|running, ours| running != ours)
     }
 
@@ -166,7 +171,7 @@ impl Host {
         let policy = SharedPolicy::open_locked()?;
         let object = load::over(&self.maps, Some(&policy), underlays)?;
         let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
-        Ok(Self { maps, programs, is_pinned: true, turning: None })
+        Ok(Self { maps, programs, is_pinned: true, is_new: false, turning: None })
     }
 
     /// Makes all ports call these programs instead of those before. The caller holds the lock.

@@ -362,8 +362,10 @@ fn other_programs_do_not_stop_the_wheels() {
     let before = ports.host.programs.tags().expect("tags");
     assert_eq!(again.tags().expect("tags"), before);
     let Ports { host: Host { maps, .. }, programs } = ports;
-    let ports =
-        Ports { host: Host { maps, programs: again, is_pinned: false, turning: None }, programs };
+    let ports = Ports {
+        host: Host { maps, programs: again, is_pinned: false, is_new: false, turning: None },
+        programs,
+    };
     ports.host.call().expect("called");
     ports.syn(ONE, 2);
     for index in INDICES {

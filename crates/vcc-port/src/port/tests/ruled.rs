@@ -5,6 +5,8 @@ use vcc_testing::{Netns, guest};
 
 use super::talk::Talk;
 use super::*;
+use crate::host::FROM_GUEST;
+use crate::object::spoilt;
 
 const INDEX: u32 = 0;
 
@@ -56,6 +58,22 @@ fn policy_port_and_flows_outlive_their_process() {
         shared.remove().expect("removed");
         assert!(SharedPolicy::find().expect("read").is_none());
         assert!(!std::path::Path::new("/sys/fs/bpf/vcc/policy").exists());
+    });
+}
+
+/// The first port of a host costs what the verifier takes for its programs, once.
+#[test]
+fn the_programs_of_a_new_host_are_loaded_once() {
+    on_a_host(|| {
+        let host = Host::open().expect("a host");
+        // Whoever loads them now fails.
+        let refused = |host: Arc<Host>| spoilt::during(FROM_GUEST, || host.take_over());
+        let (host, replaced) = refused(host).expect("nothing is loaded");
+        assert!(!replaced);
+        let again = Host::open().expect("the same host");
+        assert!(refused(again).is_err(), "one that was there is compared with what is loaded");
+        drop(host);
+        Host::remove_unused().expect("removed");
     });
 }
 
