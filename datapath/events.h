@@ -3,6 +3,8 @@
 #ifndef VCC_EVENTS_H
 #define VCC_EVENTS_H
 
+#include <linux/errno.h>
+
 #include "maps.h"
 
 static __always_inline bool is_traced(const struct vcc_port *port, const struct vcc_key *key)
@@ -18,9 +20,11 @@ static __always_inline bool is_traced(const struct vcc_port *port, const struct 
 }
 
 /* Must be called with the flow's lock held, so that the copy is consistent. */
-static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
-				 const struct vcc_flow *flow, uint64_t now_us, uint32_t dupacks)
+VCC_APART int tell(uint32_t kind, const struct vcc_key *key, const struct vcc_flow *flow,
+		   uint64_t now_us, uint32_t dupacks)
 {
+	if (!key || !flow)
+		return -EINVAL;
 	bool trace = kind == EVENT_ACK;
 	uint32_t port = key->port;
 	/* What `vcc emit` sends has no outer header. */
@@ -32,7 +36,7 @@ static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
 
 	if (!event) {
 		count(port, trace ? COUNT_TRACE_LOST : COUNT_EVENT_LOST);
-		return;
+		return -ENOSPC;
 	}
 	event->now_us = now_us;
 	event->kind = kind;
@@ -40,6 +44,7 @@ static __always_inline void tell(uint32_t kind, const struct vcc_key *key,
 	event->key = *key;
 	event->flow = *flow;
 	bpf_ringbuf_submit(event, 0);
+	return 0;
 }
 
 #endif

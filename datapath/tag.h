@@ -30,9 +30,9 @@ static __always_inline uint64_t flow_tag(const struct vcc_key *key)
 }
 
 /* flow_tag() for callers that have no stack to spare. */
-static __noinline uint64_t flow_tag_apart(const struct vcc_key *key)
+VCC_APART uint64_t flow_tag_apart(const struct vcc_key *key)
 {
-	return flow_tag(key);
+	return key ? flow_tag(key) : 0;
 }
 
 /* What tells apart flows of one tag whose ports or VLAN differ, and flows of different tags. */

@@ -29,6 +29,12 @@ struct run {
 	struct turn turn;
 };
 
+/* lowest_bit() where the verifier would follow each of its ways. */
+VCC_APART int lowest_bit_apart(uint64_t word)
+{
+	return lowest_bit(word);
+}
+
 /* The next port's wheel turns, if it is time. Returns 1 if there is no other port. */
 static __always_inline int turn_begin(struct run *run)
 {
@@ -38,7 +44,7 @@ static __always_inline int turn_begin(struct run *run)
 	}
 	if (!run->left)
 		return 1;
-	run->bit = (uint32_t)lowest_bit(run->left);
+	run->bit = (uint32_t)lowest_bit_apart(run->left);
 	run->left &= run->left - 1;
 	run->turn.port = run->bit * TIMERS + run->number;
 	run->turn.looks = 0;

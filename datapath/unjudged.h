@@ -17,6 +17,27 @@
 
 #define IPV6_FRAGMENT_OFFSET 0xfff8 /* RFC 8200, 4.5 */
 
+/*
+ * What follows an IPv6 header that is none of TCP: its kind, and its bytes << 8 before that; TCP
+ * also behind a later fragment of it. Negative: no TCP. Apart, or the verifier would follow each
+ * chain of headers.
+ */
+VCC_APART int ipv6_follows(struct __sk_buff *skb, uint32_t off, uint32_t next)
+{
+	uint8_t head[4];
+
+	if (next != IPPROTO_FRAGMENT && !is_extension((uint8_t)next))
+		return -1;
+	if (bpf_skb_load_bytes(skb, off, head, sizeof(head)))
+		return -1;
+	if (next != IPPROTO_FRAGMENT)
+		return (head[1] + 1) * 8 << 8 | head[0];
+	/* A later fragment of deeper TCP may pass: it is useless without the first. */
+	if (((head[2] << 8 | head[3]) & IPV6_FRAGMENT_OFFSET) && head[0] != IPPROTO_TCP)
+		return -1;
+	return 8 << 8 | head[0];
+}
+
 /* Does an IPv6 packet hold TCP, or the fragment of a TCP segment? */
 static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
 {
@@ -26,19 +47,14 @@ static __always_inline bool ipv6_holds_tcp(struct __sk_buff *skb, uint32_t off)
 		return false;
 	off += sizeof(struct ipv6hdr);
 	for (int i = 0; i < IPV6_HEADERS_MAX; i++) {
-		uint8_t head[4];
-
 		if (next == IPPROTO_TCP)
 			return true;
-		if (next != IPPROTO_FRAGMENT && !is_extension(next))
+		int follows = ipv6_follows(skb, off, next);
+
+		if (follows < 0)
 			return false;
-		if (bpf_skb_load_bytes(skb, off, head, sizeof(head)))
-			return false;
-		/* A later fragment of deeper TCP may pass: it is useless without the first. */
-		if (next == IPPROTO_FRAGMENT && ((head[2] << 8 | head[3]) & IPV6_FRAGMENT_OFFSET))
-			return head[0] == IPPROTO_TCP;
-		off += next == IPPROTO_FRAGMENT ? 8 : (head[1] + 1) * 8;
-		next = head[0];
+		off += (uint32_t)follows >> 8;
+		next = (uint8_t)follows;
 	}
 	return true;
 }

@@ -105,14 +105,17 @@ static __always_inline long timer_start(struct vcc_timer *t, uint32_t now_ms, ui
 }
 
 /* A port's wheel must turn in `in_ms`, and may have planned to turn later. */
-static __always_inline void wheel_hurry(struct vcc_wheel *w, uint32_t port, uint32_t now_ms,
-					uint32_t in_ms)
+VCC_APART int wheel_hurry(uint32_t port, uint32_t now_ms, uint32_t in_ms)
 {
+	struct vcc_wheel *w = wheel_of(port);
 	struct vcc_timer *t = timer_of(port);
 
+	if (!w)
+		return -ENOENT;
 	time_lower(&w->turns_ms, now_ms + in_ms);
 	if (t && time_lower(&t->fires_ms, now_ms + in_ms))
 		timer_start(t, now_ms, in_ms);
+	return 0;
 }
 
 /* Instead of a time: the flow has ended, and is forgotten in its turn. */
@@ -123,9 +126,11 @@ static __always_inline void wheel_hurry(struct vcc_wheel *w, uint32_t port, uint
  * first, so only a new flow can fail for lack of room. Returns 0 or an error: the flow is not
  * scheduled.
  */
-static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms,
-				 uint32_t in_ms, bool is_new)
+VCC_APART int file(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_ms, uint32_t in_ms,
+		   bool is_new)
 {
+	if (!e || !key)
+		return -EINVAL;
 	struct vcc_wheel *w = wheel_of(key->port);
 
 	if (!w)
@@ -150,7 +155,7 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	long err = ends ? queue_put(ends, key, &place) : -ENOENT;
 
 	if (err)
-		return err;
+		return (int)err;
 	e->due = place;
 	e->due_ms = due_ms;
 	if (!near)
@@ -160,7 +165,7 @@ static __always_inline long file(struct vcc_entry *e, const struct vcc_key *key,
 	if (is_before_ms(due_ms, load_after_stores(&w->near_ms)))
 		time_raise(&w->near_end_ms, due_ms + NEAR_SLOTS);
 	if (is_before_ms(due_ms, load_after_stores(&w->turns_ms)))
-		wheel_hurry(w, key->port, now_ms, in_ms);
+		wheel_hurry(key->port, now_ms, in_ms);
 	return 0;
 }
 

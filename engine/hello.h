@@ -17,6 +17,26 @@ VCC_INLINE bool agreed_ours(const struct vcc_flow *f, const struct vcc_segment *
 	return (f->flags & FLOW_FEEDBACK) || (f->accecn && !(s->options & (OPT_HELLO | OPT_FACK)));
 }
 
+/* strip_ours() of a segment that has some. Apart, for few have. */
+VCC_APART int strip_options(struct vcc_flow *f, const struct vcc_params *p, bool agreed,
+			    const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!f || !p || !s || !a)
+		return -1;
+	/* AccECN's options may be the guest's own, a Hello never. */
+	bool own = (f->flags & FLOW_ACCECN_GUEST) && !(s->options & OPT_HELLO);
+
+	if (!translates(f, p) || !is_controlled(f) || own)
+		return 0;
+	/* A far end that reports by PACK has no other form of AccECN's option. */
+	bool other = (s->options & OPT_ACCECN) && (f->flags & FLOW_FEEDBACK);
+
+	a->strip = true;
+	if (!agreed || other || (s->options & OPT_OURS_BAD))
+		count_forged(f, a);
+	return 0;
+}
+
 /*
  * Removes our options from every segment of a translated flow: the guest must neither see nor send
  * them. Options that were not negotiated count as forged.
@@ -24,17 +44,8 @@ VCC_INLINE bool agreed_ours(const struct vcc_flow *f, const struct vcc_segment *
 VCC_INLINE void strip_ours(struct vcc_flow *f, const struct vcc_params *p, bool agreed,
 			   const struct vcc_segment *s, struct vcc_action *a)
 {
-	/* AccECN's options may be the guest's own, a Hello never. */
-	bool own = (f->flags & FLOW_ACCECN_GUEST) && !(s->options & OPT_HELLO);
-
-	if (!(s->options & OPT_OURS) || !translates(f, p) || !is_controlled(f) || own)
-		return;
-	/* A far end that reports by PACK has no other form of AccECN's option. */
-	bool other = (s->options & OPT_ACCECN) && (f->flags & FLOW_FEEDBACK);
-
-	a->strip = true;
-	if (!agreed || other || (s->options & OPT_OURS_BAD))
-		count_forged(f, a);
+	if (s->options & OPT_OURS)
+		strip_options(f, p, agreed, s, a);
 }
 
 /* May this flow negotiate feedback? */

@@ -70,23 +70,27 @@ VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const str
 	return true;
 }
 
-/* The guest retransmitted: determines by which mechanism, and starts the sender half's reaction. */
-VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
-				const struct vcc_segment *s)
+/*
+ * The guest retransmitted: determines by which mechanism, and starts the sender half's reaction.
+ * Apart, for it is rare.
+ */
+VCC_APART int resent_by_guest(struct vcc_flow *f, const struct vcc_params *p, uint32_t sent,
+			      const struct vcc_segment *s)
 {
+	if (!f || !p || !s)
+		return -1;
 	bool told = f->dupacks >= DUPACK_THRESHOLD;
 
 	/* A fast retransmission may carry new data behind the missing segment. */
-	if (sent == SENT_NOTHING || sent == SENT_NEW || (sent == SENT_PARTLY_NEW && !told) ||
-	    peer_closed_window(f))
-		return;
+	if ((sent == SENT_PARTLY_NEW && !told) || peer_closed_window(f))
+		return 0;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
 		timeout_begin(f, (uint32_t)s->now_us);
 		f->prr_out_bytes = s->payload_bytes;
-		return;
+		return 0;
 	}
-	if (!told && resent_for_mtu(f, sent, s))
-		return;
+	if (!told && resent_for_mtu(f, (enum vcc_sent)sent, s))
+		return 0;
 	/*
 	 * A window-limited guest cannot probe with new data, so its tail loss probe retransmits the
 	 * last segment (RFC 8985, 7.3). Duplicates, a timeout or the probe's own ACK tell whether
@@ -97,7 +101,7 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 
 		if (f->ca_state <= CA_CWR && !answered)
 			resent_note(f, s, RESENT_PROBE);
-		return;
+		return 0;
 	}
 	f->resent = RESENT_NOTHING;
 	if (f->ca_state == CA_OPEN) {
@@ -106,6 +110,14 @@ VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, 
 	} else if (f->ca_state == CA_CWR) {
 		reduction_to_recovery(f, p);
 	}
+	return 0;
+}
+
+VCC_INLINE void loss_from_guest(struct vcc_flow *f, const struct vcc_params *p, enum vcc_sent sent,
+				const struct vcc_segment *s)
+{
+	if (sent != SENT_NOTHING && sent != SENT_NEW)
+		resent_by_guest(f, p, sent, s);
 }
 
 /* A DSACK of the tail loss probe: the original arrived, nothing was lost (RFC 8985, 7.4.2). */

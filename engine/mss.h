@@ -39,13 +39,16 @@ VCC_INLINE uint32_t segs_of(uint32_t segs, uint32_t from_bytes, uint32_t to_byte
 	return vcc_max(count < CWND_MAX_SEGS ? (uint32_t)count : CWND_MAX_SEGS, 1);
 }
 
-VCC_INLINE void mss_change(struct vcc_flow *f, uint32_t to_bytes)
+/* Apart, for it is rare. */
+VCC_APART int mss_change(struct vcc_flow *f, uint32_t to_bytes)
 {
+	if (!f)
+		return -1;
 	uint32_t from_bytes = f->mss_bytes;
 
 	to_bytes = vcc_max(vcc_min(to_bytes, f->mss_max_bytes), 1);
 	if (to_bytes == from_bytes)
-		return;
+		return 0;
 	f->cc.cwnd_segs = segs_of(f->cc.cwnd_segs, from_bytes, to_bytes);
 	if (f->cc.ssthresh_segs != SSTHRESH_INFINITE)
 		f->cc.ssthresh_segs = segs_of(f->cc.ssthresh_segs, from_bytes, to_bytes);
@@ -55,6 +58,7 @@ VCC_INLINE void mss_change(struct vcc_flow *f, uint32_t to_bytes)
 		f->undo_prior_segs = (uint16_t)segs_of(f->undo_prior_segs, from_bytes, to_bytes);
 	cc_on_mss(f->underlay, &f->cc, from_bytes, to_bytes);
 	f->mss_bytes = (uint16_t)to_bytes;
+	return 0;
 }
 
 /*

@@ -26,11 +26,13 @@ VCC_INLINE uint32_t reduction_floor_segs(const struct vcc_flow *f, const struct 
 
 /*
  * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
- * data sent after this moment has been acknowledged.
+ * data sent after this moment has been acknowledged. Apart, for it is rare.
  */
-VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
-				enum vcc_congestion cause)
+VCC_APART int reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
+			      enum vcc_congestion cause)
 {
+	if (!f || !p)
+		return -1;
 	VCC_LAW(f->ca_state == CA_OPEN);
 	if (cause == CONGESTION_LOSS)
 		undo_begin(f);
@@ -50,6 +52,7 @@ VCC_INLINE void reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 	/* CWR announces a reduction for any reason (RFC 3168, 6.1.2). */
 	if (f->flags & FLOW_ECN_FABRIC)
 		f->flags |= FLOW_CWR_DUE;
+	return 0;
 }
 
 /*
@@ -152,10 +155,12 @@ VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news
 /*
  * The bytes beyond snd_una that the guest may have in flight after this ACK (RFC 6937, 3); 0: the
  * window stays as shown. Sets cwnd to match. A receiver that acknowledges a segment in parts gets
- * as much as for all of it.
+ * as much as for all of it. Apart, for the stack of its caller.
  */
-VCC_INLINE uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news)
+VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news)
 {
+	if (!f || !news)
+		return 0;
 	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f));
 	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
 	uint32_t send_segs;

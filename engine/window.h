@@ -17,18 +17,18 @@
 #define EXACT_MSS_COST_SHIFT 3
 
 /*
- * The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. Counted
- * without branches, or the verifier would follow each scale to the end of the handshake; and not
- * unrolled, which would take more stack.
+ * The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. Apart
+ * and counted without branches, or the verifier would follow each scale to the end of the
+ * handshake; and not unrolled, which would take more stack.
  */
-VCC_INLINE uint8_t wscale_for(uint32_t max_bytes)
+VCC_APART uint32_t wscale_for(uint32_t max_bytes)
 {
 	uint64_t scale = 0;
 
 #pragma GCC unroll 1
 	for (uint32_t less = 0; less < WSCALE_MAX; less++)
 		scale += vcc_opaque((1ull << (16 + less)) - max_bytes) >> 63;
-	return (uint8_t)scale;
+	return (uint32_t)scale;
 }
 
 /* The MSS rounded down to a multiple of the scale's unit, unless that costs too much. */
