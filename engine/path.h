@@ -42,12 +42,14 @@ VCC_INLINE void path_wanted(struct vcc_flow *f, const struct vcc_params *p)
 
 /*
  * The peer's answer to the guest's SYN or SYN-ACK, unless that was sent again (Karn's algorithm).
- * No data is in the way, and most ends answer at once.
+ * No data is in the way, and most ends answer at once. It is the first sample of the RTO, too
+ * (RFC 6298, 2.2; Linux: tcp_synack_rtt_meas): else a first flight of which all is lost, as of many
+ * servers that answer at once, would wait for a second.
  */
 VCC_INLINE void path_handshake(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s)
 {
-	uint32_t rtt_us = rtt_of_timed(f, s->ack, (uint32_t)s->now_us);
+	uint32_t rtt_us = rtt_sample(f, s->ack, (uint32_t)s->now_us);
 
 	path_wanted(f, p);
 	if (!rtt_us)

@@ -23,13 +23,14 @@ fn the_handshake_is_the_first_sample() {
         conn.guest_syn(linux_syn());
         conn.wait_us(70).peer_synack(linux_syn().ece());
         assert_eq!((path(&conn).rtt_us, path(&conn).rtt_min_us), (70, 70), "active open");
-        assert_eq!(conn.flow.srtt_us8, 0, "the retransmission timer is of data");
+        assert_eq!(conn.flow.srtt_us8, 70 * 8, "of the retransmission timer as well");
 
         let mut conn = Conn::new(Params::default(), isn);
         conn.peer_syn(linux_syn());
         conn.wait_us(9).guest_synack(linux_syn());
         conn.wait_us(80).peer_ack(0);
         assert_eq!((path(&conn).rtt_us, path(&conn).rtt_min_us), (80, 80), "passive open");
+        assert_eq!(conn.flow.srtt_us8, 80 * 8);
     }
 }
 
@@ -48,6 +49,7 @@ fn a_handshake_that_was_sent_again_is_none() {
     conn.wait_us(1_000_000).guest_synack(linux_syn());
     conn.wait_us(80).peer_ack(0);
     assert_eq!((path(&conn).rtt_us, path(&conn).rtt_min_us), (0, 0));
+    assert_eq!(conn.flow.srtt_us8, 0);
     // Data is timed all the same.
     round_trip(&mut conn, 0, 300);
     assert_eq!(path(&conn).rtt_us, 300);

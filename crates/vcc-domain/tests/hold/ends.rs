@@ -253,12 +253,20 @@ impl Ends {
 
     /// A handshake that the peer opens.
     pub fn accept(&self, guest: &mut Guest, window_bytes: u32) {
-        let options = self.syn_options(self.scales[1]);
-        let syn = Packet { seq: self.irs, options, ..Packet::syn(self.peer, self.guest) };
-        let _ = guest.receive(&syn);
-        let ack = self.irs.wrapping_add(1);
-        let _ = guest.send(&Packet { flags: SYN | ACK, ack, ..self.syn() });
+        let _ = guest.receive(&self.peer_syn());
+        let _ = guest.send(&self.answer());
         let _ = guest.receive(&self.peer_ack(0, window_bytes));
+    }
+
+    pub fn peer_syn(&self) -> Packet {
+        let options = self.syn_options(self.scales[1]);
+        Packet { seq: self.irs, options, ..Packet::syn(self.peer, self.guest) }
+    }
+
+    /// The guest's SYN-ACK.
+    pub fn answer(&self) -> Packet {
+        let ack = self.irs.wrapping_add(1);
+        Packet { flags: SYN | ACK, ack, ..self.syn() }
     }
 
     /// An empty ACK of the guest, which has sent `sent` bytes.

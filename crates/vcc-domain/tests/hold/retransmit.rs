@@ -124,6 +124,33 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     assert_eq!(offsets(&ends, &guest.left)[1], 1, "which reveals the loss");
 }
 
+/// RFC 6298, 2.2: the handshake is a sample of the RTT. Without one, a first flight of which nothing
+/// arrives would wait for a second.
+#[test]
+fn a_lost_first_flight_waits_for_no_second() {
+    for guest_opens in [true, false] {
+        let ends = Ends::new(0);
+        let mut guest = guest();
+        if guest_opens {
+            let _ = guest.send(&ends.syn());
+            guest.wait_ms(1);
+            let _ = guest.receive(&ends.syn_ack(60_000));
+            let _ = guest.send(&ends.guest_ack(0));
+        } else {
+            let _ = guest.receive(&ends.peer_syn());
+            let _ = guest.send(&ends.answer());
+            guest.wait_ms(1);
+            let _ = guest.receive(&ends.peer_ack(0, WINDOW_BYTES));
+        }
+        for number in 0..5 {
+            let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
+        }
+        guest.left.clear();
+        guest.wait_ms(1 + 2 * RTO_MIN_MS);
+        assert_eq!(offsets(&ends, &guest.left)[..1], [0], "guest opens: {guest_opens}");
+    }
+}
+
 /// RFC 6298 with the minimum of the treatment, and a backoff that goes on.
 #[test]
 fn the_retransmission_timer_backs_off() {

@@ -2,7 +2,10 @@
 //! guests' kernel is built with.
 
 use super::*;
-use crate::scenario::{Core, Flow, Limits, Scheduler, Share, Vcpu, made};
+use crate::scenario::{Core, Flow, Guest, Limits, Scheduler, Share, Translation, Vcpu, made};
+use std::iter;
+use vcc_domain::BufferSpec;
+use vcc_engine::{Act, Params, Underlay, sys};
 use vcc_fabric::TopologyKind;
 use vcc_testing::can_attach;
 use vcc_traffic::requests::{Call, Kind};
@@ -240,6 +243,40 @@ fn a_strobe_asks_again_when_all_have_answered() {
     let shared = answered(&data);
     assert!(shared < alone * 3 / 4, "{shared} {alone}");
     assert_eq!(hash(&data), hash(&run(&scenario, 1)));
+}
+
+/// Twenty servers answer a client at once, for the first time, through a queue of 100 KB. With some
+/// seeds nothing of a first flight arrives, and whoever had no sample of the RTT then waited for a
+/// second, as did the others, whom the client asks again when all have answered.
+#[test]
+fn first_answers_that_meet_at_a_queue_wait_for_no_second_under_split() {
+    const SERVERS: usize = 20;
+    if !can_attach() {
+        return;
+    }
+    let act = Act::Split.number();
+    let underlay = "reno".parse::<Underlay>().expect("an underlay").number();
+    let params =
+        Params(sys::vcc_params { act, underlay, rto_min_us: 1_000, ..Params::default().0 });
+    let split = Translation { params, share: None, buffer: BufferSpec::default() };
+    let server = || Guest { ecn: false, translation: Some(split.clone()), ..made::guest() };
+    let mut scenario = strobe(Vec::new());
+    scenario.network.guests = SERVERS + 1;
+    scenario.network.delay_ns = 150_000;
+    scenario.network.queue =
+        toml::from_str("kind = 'tail-drop'\nlimit_bytes = 100_000").expect("a queue");
+    scenario.guests =
+        iter::once(made::guest()).chain(iter::repeat_with(server).take(SERVERS)).collect();
+    let asked = scenario.flows[0].clone();
+    scenario.flows = (1..=SERVERS).map(|receiver| Flow { receiver, ..asked.clone() }).collect();
+    scenario.measured_ns = 200_000_000;
+    for seed in [3, 7, 13] {
+        let data = run(&scenario, seed);
+        assert!(data.flows.iter().all(|flow| flow.payload_ok));
+        // The link carries 240 blocks in this time.
+        let answered: u64 = data.flows.iter().map(|flow| flow.answered).sum();
+        assert!(answered >= 120, "{answered} with seed {seed}");
+    }
 }
 
 /// PVTCP, 5.A.1 and 7: a server takes its own absence for a loss, unless it notices its absence.

@@ -68,7 +68,7 @@ impl Host {
                 if !self.config.ecn && segment.flags & (ECE | CWR | AE) != 0 {
                     self.receiver.leaks.push("ECN flags on the SYN-ACK");
                 }
-                self.establish();
+                self.establish(now_us);
                 self.sender.send_edge = i64::from(segment.window);
                 self.send_ack(now_us, None);
                 self.transmit(now_us);
@@ -100,8 +100,12 @@ impl Host {
         self.negotiated.peer_iss = segment.seq;
     }
 
-    pub(super) fn establish(&mut self) {
+    pub(super) fn establish(&mut self, now_us: u64) {
         self.stage = Stage::Established;
+        // Karn's algorithm: RFC 6298, 3.
+        if self.syns_sent == 1 {
+            self.sender.take_rtt(now_us - self.syn_sent_us);
+        }
         self.sender.una = 0;
         self.sender.rto_at = None;
         self.sender.backoff = 0;

@@ -151,7 +151,7 @@ impl Host {
             return;
         }
         if self.stage == Stage::SynReceived && Self::offset(self.config.iss, segment.ack, 0) >= 0 {
-            self.establish();
+            self.establish(now_us);
             self.sender.send_edge = i64::from(segment.window) << self.negotiated.peer_wscale;
         }
         if self.stage != Stage::Established {

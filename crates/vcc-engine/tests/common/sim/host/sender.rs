@@ -79,6 +79,15 @@ impl Default for Sender {
     }
 }
 
+impl Sender {
+    pub(super) fn take_rtt(&mut self, rtt_us: u64) {
+        self.srtt_us = if self.srtt_us == 0 { rtt_us } else { (7 * self.srtt_us + rtt_us) / 8 };
+        if let Some(native) = &mut self.native {
+            native.on_sample(rtt_us);
+        }
+    }
+}
+
 impl Host {
     pub(super) fn receive_ack(&mut self, now_us: u64, packet: &Packet) {
         let segment = &packet.segment;
@@ -197,16 +206,8 @@ impl Host {
     fn take_sample(&mut self, now_us: u64, ack: i64) {
         if let Some((end, sent_us)) = self.sender.timing {
             if ack >= end {
-                let rtt_us = now_us - sent_us;
-                self.sender.srtt_us = if self.sender.srtt_us == 0 {
-                    rtt_us
-                } else {
-                    (7 * self.sender.srtt_us + rtt_us) / 8
-                };
                 self.sender.timing = None;
-                if let Some(native) = &mut self.sender.native {
-                    native.on_sample(rtt_us);
-                }
+                self.sender.take_rtt(now_us - sent_us);
             }
         }
     }
