@@ -75,16 +75,22 @@ impl Header {
         Header { buffers, ..self }
     }
 
-    /// Does it ask for no more than the guest does?
+    /// Does it ask for no more than the guest has accepted?
     pub(crate) fn within(&self, offload: Offload) -> bool {
         let needs_checksum = self.flags & NEEDS_CHECKSUM != 0;
+        let marks = self.gso_type & GSO_ECN == 0 || offload.ecn;
         let segments = match self.gso_type & !GSO_ECN {
             GSO_NONE => true,
             GSO_TCPV4 => offload.tso4,
             GSO_TCPV6 => offload.tso6,
             _ => false,
         };
-        segments && (!needs_checksum || offload.checksum)
+        segments && marks && (!needs_checksum || offload.checksum)
+    }
+
+    /// Is CWR for the first segment alone, which the guest has not agreed to see to?
+    pub(crate) fn must_keep_cwr_apart(&self, offload: Offload) -> bool {
+        self.gso_type & GSO_ECN != 0 && !offload.ecn
     }
 
     /// Without what a guest has not accepted and that may be left out: a verified checksum is there.
@@ -98,8 +104,8 @@ impl Header {
     /// Does it describe a frame of this length, by the features that the guest has accepted?
     ///
     /// # Errors
-    /// It does not: a super-segment without segment size or checksum, one that was not negotiated, a
-    /// checksum beyond the frame, a frame too short or too long.
+    /// It does not: a super-segment without segment size or checksum, one that was not negotiated, with
+    /// or without CWR, a checksum beyond the frame, a frame too short or too long.
     pub(crate) fn check(&self, frame_bytes: usize, features: Features) -> Result<(), Bad> {
         let needs_checksum = self.flags & NEEDS_CHECKSUM != 0;
         let checksum_end =
@@ -111,8 +117,10 @@ impl Header {
             _ => false,
         };
         let segments = self.gso_type & !GSO_ECN != GSO_NONE;
+        let may_mark = self.gso_type & GSO_ECN == 0 || segments && features.has(Features::HOST_ECN);
         let holds = (FRAME_MIN_BYTES..=FRAME_MAX_BYTES).contains(&frame_bytes)
             && may_segment
+            && may_mark
             && (!segments || self.gso_size > 0 && needs_checksum)
             && (!needs_checksum || features.has(Features::CSUM) && checksum_end <= frame_bytes);
         if holds { Ok(()) } else { Err(Bad) }
@@ -219,6 +227,11 @@ mod tests {
         let all = Offload::of(ALL);
         let segment = Header::of(&segment(1400)).expect("TCP");
         assert!(segment.within(all) && !segment.within(Offload { tso4: false, ..all }));
+        let reduced = Header { gso_type: GSO_TCPV4 | GSO_ECN, ..segment };
+        let without_ecn = Offload { ecn: false, ..all };
+        assert!(reduced.within(all) && !reduced.within(without_ecn));
+        assert!(segment.within(without_ecn));
+        assert!(reduced.must_keep_cwr_apart(without_ecn) && !reduced.must_keep_cwr_apart(all));
         let needs_checksum = Header { gso_type: GSO_NONE, ..segment };
         assert!(!needs_checksum.within(Offload::default()));
         assert!(good_plain().within(Offload::default()));
@@ -235,6 +248,12 @@ mod tests {
             (Header { gso_type: 3, ..good }, frame_bytes, ALL),
             (Header { gso_type: 5, ..good }, frame_bytes, ALL),
             (Header { gso_type: 0x7f, ..good }, frame_bytes, ALL),
+            (Header { gso_type: GSO_ECN, ..plain }, frame_bytes, ALL),
+            (
+                Header { gso_type: GSO_TCPV4 | GSO_ECN, ..good },
+                frame_bytes,
+                Features(Features::OFFERED.0 & !Features::HOST_ECN),
+            ),
             (good, frame_bytes, Features(Features::OFFERED.0 & !Features::HOST_TSO4)),
             (good, frame_bytes, Features(Features::OFFERED.0 & !Features::CSUM)),
             (Header { checksum_start: 3037, ..good }, frame_bytes, ALL),

@@ -3,8 +3,8 @@
 use vcc_engine::sys;
 
 use crate::checksum;
-use crate::frame::{Checksum, Frame};
-use crate::parse::Parsed;
+use crate::frame::{Checksum, Direction, Frame};
+use crate::parse::{Parsed, parse};
 use crate::wire::*;
 
 const IPV4_ID_AT: usize = 4;
@@ -36,6 +36,16 @@ pub(crate) fn cut(frame: &mut Frame, parsed: &Parsed, payload_bytes: usize) -> F
         error.sum(part, parsed);
     }
     first
+}
+
+impl Frame {
+    /// Cuts off the first segment of a super-segment of TCP, as [`cut`] does. None if it is none.
+    pub fn cut_first(&mut self) -> Option<Frame> {
+        // The direction decides which end is the guest, and no more.
+        let parsed = parse(self, Direction::FromGuest).ok()?;
+        let first_bytes = parsed.segment.seg_bytes;
+        (first_bytes > 0).then(|| cut(self, &parsed, first_bytes as usize))
+    }
 }
 
 /// The frame's headers, as an empty ACK.
@@ -139,8 +149,6 @@ mod tests {
     use vcc_frames::{Packet, payload};
 
     use super::*;
-    use crate::frame::Direction;
-    use crate::parse::parse;
     use crate::testing::{ACK, Talk, complete, framed, is_right, make_partial};
 
     const FIN: u16 = sys::TCP_FIN as u16;
@@ -195,6 +203,20 @@ mod tests {
                     assert!(is_right(&if partial { complete(part) } else { part }), "{at}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_first_segment_keeps_cwr() {
+        for v6 in [false, true] {
+            let mut rest = make_partial(Frame { gso_size: 400, ..framed(&segment(v6)) });
+            let first = rest.cut_first().expect("a super-segment");
+            let (a, b) = (parsed(&first), parsed(&rest));
+            assert_eq!((a.segment.payload_bytes, a.segment.flags), (400, ACK | CWR));
+            assert_eq!((b.segment.payload_bytes, b.segment.flags), (601, ACK | FIN | PSH));
+            assert_eq!((first.gso_size, rest.gso_size), (0, 400));
+            assert_eq!(rest.cut_first().map(|first| first.gso_size), Some(0));
+            assert_eq!(rest.cut_first(), None, "one segment is left");
         }
     }
 

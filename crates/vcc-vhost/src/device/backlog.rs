@@ -22,6 +22,14 @@ pub(super) struct Arrival {
 }
 
 impl Arrival {
+    /// Cuts off the first segment of a super-segment. CWR stays on it.
+    pub(super) fn cut_first(&mut self) -> Option<Arrival> {
+        let first = self.frame.cut_first()?;
+        self.header = self.header.passed(&self.frame);
+        let header = self.header.passed(&first);
+        Some(Arrival { header, frame: first, is_from_fabric: self.is_from_fabric })
+    }
+
     fn charge_bytes(&self) -> usize {
         self.frame.bytes.len() + size_of::<Self>()
     }

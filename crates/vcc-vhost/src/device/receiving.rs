@@ -69,8 +69,19 @@ impl Device {
     }
 
     /// Gives the guest a frame, or keeps it until the guest has room. `out` receives what the port
-    /// lets go when the frame lies in the guest's ring.
-    fn hand_over(&mut self, arrival: Arrival, rings: &mut Rings, out: &mut Out) {
+    /// lets go when the frame lies in the guest's ring. A guest without VIRTIO_NET_F_GUEST_ECN would
+    /// repeat the CWR of a super-segment on each segment that it forwards (RFC 3168, 6.1.2), so the
+    /// first one comes alone.
+    fn hand_over(&mut self, mut arrival: Arrival, rings: &mut Rings, out: &mut Out) {
+        if arrival.header.must_keep_cwr_apart(Offload::of(self.features))
+            && let Some(first) = arrival.cut_first()
+        {
+            self.hand_over_whole(first, rings, out);
+        }
+        self.hand_over_whole(arrival, rings, out);
+    }
+
+    fn hand_over_whole(&mut self, arrival: Arrival, rings: &mut Rings, out: &mut Out) {
         let pairs = rings.receiving_pairs();
         let steered = if pairs > 1 { self.steering.pair(&arrival.frame.bytes) % pairs } else { 0 };
         // Without rings it waits for the first ones.
@@ -98,7 +109,7 @@ impl Device {
                 // The guest uses this pair no more.
                 for arrival in self.backlog.take(pair) {
                     let mut out = Out::default();
-                    self.hand_over(arrival, rings, &mut out);
+                    self.hand_over_whole(arrival, rings, &mut out);
                     self.forward(out, rings);
                 }
             }

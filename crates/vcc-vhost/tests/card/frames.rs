@@ -1,5 +1,6 @@
 //! Frames both ways.
 
+use vcc_frames::wire::{ACK, CWR};
 use vcc_frames::{Packet, payload};
 use vcc_vhost::testing::*;
 
@@ -95,6 +96,38 @@ fn a_guest_gets_no_offload_that_it_has_not_accepted() {
     host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
     eventually("received", || guest.used(RECEIVE) == 1);
     assert_eq!(host.card.counts().not_negotiated, 1);
+}
+
+/// Linux forwards a super-segment without the mark of virtio 1.2, 5.1.6.2 with CWR on each segment.
+#[test]
+fn a_guest_without_guest_ecn_gets_the_segment_with_cwr_alone() {
+    const GUEST_ECN: u64 = 1 << 9;
+    let [from, to] = ["10.0.0.2:80", "10.0.0.1:1000"].map(|end| end.parse().expect("an end"));
+    let reduced =
+        Packet { payload: payload(4_000), flags: ACK | CWR, seq: 7, ..Packet::new(from, to) };
+    let whole = [&[1, 0x81, 54, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0][..], &reduced.frame()].concat();
+    let received = |features, frames| {
+        let host = Host::with(port());
+        let mut guest = Guest::new(2);
+        let _front_end = FrontEnd::of(&guest, &host.socket, features);
+        guest.offer_buffers(RECEIVE, 4, 8192);
+        host.wire.send(&whole).expect("sent");
+        eventually("received", || guest.used(RECEIVE) == frames);
+        assert_eq!(host.card.counts(), Default::default());
+        (0..frames).map(|at| guest.received(RECEIVE, at, 1)).collect::<Vec<_>>()
+    };
+    // GSO type and size, sequence number, flags, bytes of payload.
+    let says = |frame: &Vec<u8>| {
+        let seq = u32::from_be_bytes([frame[50], frame[51], frame[52], frame[53]]);
+        let gso_size = u16::from_le_bytes([frame[4], frame[5]]);
+        (frame[1], gso_size, seq, u16::from(frame[59]), frame.len() - 12 - 54)
+    };
+    let [first, rest] = &received(USUAL, 2)[..] else { panic!("two frames") };
+    assert_eq!(says(first), (0, 0, 7, ACK | CWR, 1448));
+    assert_eq!(says(rest), (1, 1448, 7 + 1448, ACK, 4_000 - 1448));
+    assert_eq!([&first[66..], &rest[66..]].concat(), payload(4_000));
+    let [whole] = &received(USUAL | GUEST_ECN, 1)[..] else { panic!("one frame") };
+    assert_eq!(says(whole), (0x81, 1448, 7, ACK | CWR, 4_000));
 }
 
 /// A super-segment that waits while the guest reboots into such a kernel.
