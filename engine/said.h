@@ -113,16 +113,36 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 }
 
 /*
+ * Has the peer used up the window that it was told, so that it waits for the guest to make room?
+ * `f` as before the segment that makes some.
+ */
+VCC_INLINE bool has_no_room(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return seq_after(f->rcv_nxt + sn->seg_bytes, f->rcv_edge);
+}
+
+/*
  * Before the engine sees a segment that leaves: an acknowledgement beyond the guest's own is no
- * answer of the guest's to what it was asked (delay.h). Its response is. Returns what it is still
- * asked, for snoop_leave_end().
+ * answer of the guest's to what it was asked (delay.h). Its response is, and so is the room that
+ * the peer has waited for. Returns what it is still asked, for snoop_leave_end().
  */
 VCC_INLINE uint8_t snoop_leave_begin(struct vcc_flow *f, const struct vcc_snoop *sn,
 				     const struct vcc_segment *s)
 {
 	bool asks_ack = f->asked == ASKED_ANSWER || f->asked == ASKED_ACK;
 
-	if (!asks_ack || !sn->begun || !(s->flags & TCP_ACK) || !seq_after(s->ack, sn->guest_ack))
+	if (!asks_ack || !sn->begun || !(s->flags & TCP_ACK))
+		return ASKED_NOTHING;
+	bool waits = has_no_room(f, sn);
+
+	if (waits && opens_window(f, s)) {
+		f->asked = ASKED_ACK;
+		return ASKED_NOTHING;
+	}
+	/* An ACK of the guest that cannot open the window, because the ring is still full. */
+	bool may_open = waits && seq_after(sn->guest_edge, f->rcv_edge + sn->seg_bytes);
+
+	if (!seq_after(s->ack, sn->guest_ack) && !may_open)
 		return ASKED_NOTHING;
 	f->asked = ASKED_NOTHING;
 	return ASKED_ANSWER;

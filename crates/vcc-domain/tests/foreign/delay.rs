@@ -68,3 +68,11 @@ fn a_guest_that_takes_turns_is_waited_for() {
 fn a_guest_whose_data_is_held_is_not_waited_for() {
     assert_eq!(delayed_by(Side::Guest, split, Some(TURNS)), [Some(DelayedBy::Fabric); 4]);
 }
+
+/// The port acknowledges what has room, and the guest makes the room. With the last seed the peer's segments are so
+/// small that they overflow the ring, and it waits for its own timers, which is a delay of neither.
+#[test]
+fn a_guest_that_makes_no_room_for_its_peer_is_waited_for() {
+    let guest = Some(DelayedBy::Guest);
+    assert_eq!(delayed_by(Side::Peer, snoop, Some(TURNS)), [guest, guest, guest, None]);
+}
