@@ -32,6 +32,11 @@ impl Port {
         self.snooping.is_on || self.thinning.is_on()
     }
 
+    /// Does it hold what the guest sends, so that it takes each frame into its buffer?
+    pub fn holds_frames(&self) -> bool {
+        self.thinning.is_on()
+    }
+
     /// Is there something to send, to either side, when the guest makes room?
     pub fn waits_for_room(&self) -> bool {
         let Snooping { waiting, narrow, .. } = &self.snooping;

@@ -5,7 +5,8 @@
 //! A frame counts as sent when its last bit has left, so the guest's TCP sees backpressure as from
 //! a real card (Linux: TCP small queues, BQL). Interrupts are moderated like a real card's: receive
 //! interrupts at most about every `interrupt_every_ns`, transmit completions that long after the
-//! first one.
+//! first one. A port that holds what the guest sends is a process that has copied the frame, as `vcc
+//! domain` is: there it counts as sent at once, while the guest runs.
 
 mod moderation;
 mod offload;
@@ -80,8 +81,8 @@ pub(crate) struct Card {
     features: u64,
     rings: Rings,
     transmitter: Transmitter,
-    /// Frames to be completed to the guest, with the time of completion.
-    sending: VecDeque<(u64, u16)>,
+    /// Frames to be completed to the guest.
+    sending: VecDeque<Sending>,
     arrivals: VecDeque<(u64, Vec<u8>)>,
     /// Frames from the wire that the port has passed, and for which the guest has had no buffer.
     backlog: VecDeque<Frame>,
@@ -95,6 +96,15 @@ pub(crate) struct Card {
     /// Frames dropped for lack of a receive buffer.
     missed_frames: u64,
     scratch: Vec<u8>,
+}
+
+/// A frame that the guest has sent.
+struct Sending {
+    /// Its last bit has left, or the port has it.
+    done_ns: u64,
+    /// The guest is interrupted for it.
+    call_ns: u64,
+    head: u16,
 }
 
 impl Card {
@@ -138,7 +148,7 @@ impl Card {
     /// Lower bound of the time of the next event.
     pub fn next_ns(&self) -> u64 {
         let arrival_ns = self.arrivals.front().map(|(at_ns, _)| (*at_ns).max(self.quiet_until_ns));
-        let sent_ns = self.sending.front().map(|(at_ns, _)| at_ns + self.spec.interrupt_every_ns);
+        let sent_ns = self.sending.front().map(|sent| sent.call_ns);
         let port_ns = self.spec.port.as_ref().and_then(Port::next_deadline_ns);
         let change_ns = self.spec.changes.front().map(|(at_ns, _)| *at_ns);
         [arrival_ns, sent_ns, port_ns, change_ns].into_iter().flatten().min().unwrap_or(u64::MAX)
@@ -218,8 +228,8 @@ impl Card {
     }
 
     fn complete(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(&(_, head)) = self.sending.front().filter(|(at_ns, _)| *at_ns <= now_ns) {
-            self.rings.give_back(head)?;
+        while let Some(sent) = self.sending.front().filter(|sent| sent.done_ns <= now_ns) {
+            self.rings.give_back(sent.head)?;
             self.sending.pop_front();
         }
         Ok(())
@@ -341,7 +351,12 @@ impl Card {
         while self.spec.port.as_ref().is_none_or(Port::wants_frames) {
             let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? else { break };
             let done_ns = self.send(now_ns, &header)?;
-            self.sending.push_back((done_ns, head));
+            let is_copied = self.spec.port.as_ref().is_some_and(Port::holds_frames);
+            let (done_ns, call_ns) = match is_copied {
+                true => (now_ns, now_ns),
+                false => (done_ns, done_ns + self.spec.interrupt_every_ns),
+            };
+            self.sending.push_back(Sending { done_ns, call_ns, head });
             self.has_passed_frames = true;
         }
         self.rings.want_no_kick(SEND)
