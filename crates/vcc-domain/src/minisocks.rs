@@ -44,6 +44,10 @@ impl Minisocks {
         debug_assert!(self.by_key.len() == self.oldest.len(), "each minisock has an age");
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
     pub(crate) fn take(&mut self, key: &FlowKey) -> Option<Minisock> {
         let (number, minisock) = self.by_key.remove(key)?;
         self.oldest.remove(&number);

@@ -228,6 +228,11 @@ impl Port {
         self.table.iter().map(|entry| (&entry.key, &entry.state))
     }
 
+    /// Connections whose flows were forgotten, and which a segment may revive.
+    pub fn minisocks(&self) -> usize {
+        self.table.minisocks()
+    }
+
     /// The size of the flow table.
     pub fn max_flows(&self) -> usize {
         self.table.max_flows()

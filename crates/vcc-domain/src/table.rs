@@ -168,6 +168,10 @@ impl Table {
         }
     }
 
+    pub(crate) fn minisocks(&self) -> usize {
+        self.minisocks.len()
+    }
+
     pub(crate) fn take_minisock(&mut self, key: &FlowKey) -> Option<Minisock> {
         self.minisocks.take(key)
     }

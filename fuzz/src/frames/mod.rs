@@ -136,6 +136,7 @@ impl Twins {
         self.full.epoch() == 0
             && shadows
             && self.full.flows().next().is_none()
+            && self.full.minisocks() == 0
             && self.full.held_bytes() == 0
     }
 
