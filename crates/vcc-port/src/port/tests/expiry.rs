@@ -33,9 +33,12 @@ fn the_kernel_forgets_flows_that_fell_silent() {
         drop(listener.accept().expect("accepted"));
         eventually("the closed connection is forgotten", || count() == 1);
         eventually("the idle connection is forgotten", || count() == 0);
-        // The connection continues, untranslated.
+        // The connection goes on, and is known again.
         idle.write_all(b"still here").expect("sent");
-        assert_eq!(count(), 0);
+        eventually("the idle connection is revived", || count() == 1);
+        let revived = port.flows().expect("flows").remove(0).state;
+        assert_ne!(revived.wscale_shown, revived.wscale_peer, "its guest was shown another scale");
+        assert_eq!(port.counters().expect("counters").get(counters::REVIVED), 1);
     });
 }
 
