@@ -245,6 +245,37 @@ fn a_strobe_asks_again_when_all_have_answered() {
     assert_eq!(hash(&data), hash(&run(&scenario, 1)));
 }
 
+/// A port that acknowledges what it holds, with NewReno.
+fn split() -> Translation {
+    let act = Act::Split.number();
+    let underlay = "reno".parse::<Underlay>().expect("an underlay").number();
+    let params =
+        Params(sys::vcc_params { act, underlay, rto_min_us: 1_000, ..Params::default().0 });
+    Translation { params, share: None, buffer: BufferSpec::default() }
+}
+
+/// The port has copied what it takes, so that a sender of today's hears while it runs that its buffers have left.
+/// The first transfer finds the driver's byte queue limit where it begins.
+#[test]
+fn no_transfer_waits_for_news_of_its_buffers_under_split() {
+    if !can_attach() {
+        return;
+    }
+    let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
+    let pattern =
+        Pattern::Transfers(Transfers { bytes, count, every_ms: None, until: Until::Received });
+    let mut scenario = scenario(pattern, vec![core(ROUND_ROBIN, 2, 60)]);
+    scenario.cores[0].wakeup_ns = 5_000;
+    scenario.guests[0].ecn = false;
+    scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });
+    scenario.guests[0].translation = Some(split());
+    let data = run(&scenario, 1);
+    let took_ns: Vec<u64> = data.flows[0].transfers.iter().map(|it| it.took_ns).collect();
+    assert_eq!(took_ns.len(), 3);
+    // A turn for the handshake.
+    assert!(took_ns.iter().all(|ns| (18_000_000..=37_000_000).contains(ns)), "{took_ns:?}");
+}
+
 /// Twenty servers answer a client at once, for the first time, through a queue of 100 KB. With some
 /// seeds nothing of a first flight arrives, and whoever had no sample of the RTT then waited for a
 /// second, as did the others, whom the client asks again when all have answered.
@@ -254,12 +285,7 @@ fn first_answers_that_meet_at_a_queue_wait_for_no_second_under_split() {
     if !can_attach() {
         return;
     }
-    let act = Act::Split.number();
-    let underlay = "reno".parse::<Underlay>().expect("an underlay").number();
-    let params =
-        Params(sys::vcc_params { act, underlay, rto_min_us: 1_000, ..Params::default().0 });
-    let split = Translation { params, share: None, buffer: BufferSpec::default() };
-    let server = || Guest { ecn: false, translation: Some(split.clone()), ..made::guest() };
+    let server = || Guest { ecn: false, translation: Some(split()), ..made::guest() };
     let mut scenario = strobe(Vec::new());
     scenario.network.guests = SERVERS + 1;
     scenario.network.delay_ns = 150_000;
