@@ -1,6 +1,7 @@
 //! Who may talk to the API server: tokens, keys, and the files that clients have them in.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -85,7 +86,10 @@ impl Cluster {
             "current-context": "test",
         });
         let path = self.path().join(format!("{}.kubeconfig", name.replace(['/', ':'], "-")));
-        fs::write(&path, config.to_string()).expect("written");
+        // A process that was given it before may be reading it.
+        let mut whole = tempfile::NamedTempFile::new_in(self.path()).expect("a file");
+        whole.write_all(config.to_string().as_bytes()).expect("written");
+        whole.persist(&path).expect("in its place");
         path
     }
 }
