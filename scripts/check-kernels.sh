@@ -1,11 +1,11 @@
 #!/bin/bash
 # Boots the kernels of Debian's distributions in QEMU, without KVM, and checks in each what vcc does:
-# guest/kernels/init has the checks. The long form writes the table of docs/kernels.md.
+# guest/kernels/init has the checks. The long form writes the tables of docs/kernels.md.
 #
 #   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc
 #
 # --quick: the oldest kernel that vcc supports and the newest, with three checks in each.
-# --only PATTERN: the kernels whose release contains it; the table stays as it is.
+# --only PATTERN: the kernels whose release contains it; the tables stay as they are.
 # Logs go to results/kernels/.
 #
 # Exit code 77: skipped, for the reason in the last line.
@@ -167,6 +167,23 @@ row() {
 		}' "$logs/$1"
 }
 
+# verified RELEASE: a row with the instructions of each program, after one with their names.
+verified() {
+	sed -n 's/^ok verifier: //p' "$logs/$1" | awk -F ', ' -v kernel="$1" '{
+		head = "| kernel |"
+		line = "|---|"
+		row = "| " kernel " |"
+		for (i = 1; i <= NF; i++) {
+			split($i, program, " ")
+			head = head " " program[1] " |"
+			line = line "---|"
+			row = row " " program[2] " |"
+		}
+		print head "\n" line
+		print row
+	}'
+}
+
 # What is between the markers of the page.
 table() {
 	local release distribution directory
@@ -177,6 +194,15 @@ table() {
 	while IFS=$'\t' read -r release distribution directory; do
 		row "$release" "$distribution"
 	done <"$work/kernels"
+	echo
+	# shellcheck disable=SC2016 # code of Markdown's
+	echo 'The instructions that the verifier processed for each program, as `vcc bench verifier` prints them:'
+	echo
+	# The programs are the same everywhere, but that one more is loaded where there are no timers.
+	while IFS=$'\t' read -r release distribution directory; do
+		verified "$release"
+	done <"$work/kernels" | awk '/^[|] kernel / { head = $0; next } /^[|]---/ { line = $0; next }
+		head != last { if (last) print ""; print head; print line; last = head } { print }'
 }
 
 # Two at a time: a machine has one CPU.

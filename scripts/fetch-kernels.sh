@@ -1,8 +1,9 @@
 #!/bin/sh
 # Prints Debian's kernels for x86, a line each, the oldest first: release, distribution, and the
 # directory of `vmlinuz` and `modules/`, with tabs between them. They are taken apart below the cache
-# directory, with the modules that scripts/check-kernels.sh loads and no others. 200 MB are downloaded
-# and 180 MB are kept.
+# directory, with the modules that scripts/check-kernels.sh loads and no others. 250 MB are downloaded
+# and 220 MB are kept. Where the archive has but the image, `modules/` has the file `lack`, which says
+# what is not there.
 #
 # There is a kernel of each minor version in the distributions below, the newest of it, and with
 # PREEMPT_RT the ones of 6.12 and of the newest. Which these are is found out once: for newer ones,
@@ -12,7 +13,7 @@
 #
 #   fetch-kernels.sh [--short] [CACHE]    cache directory; default: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
 #
-# With --short, only the oldest kernel that vcc supports and the newest.
+# With --short, only the oldest kernel that vcc supports and the newest that has modules.
 set -eu
 short=
 if [ "${1-}" = --short ]; then
@@ -42,7 +43,9 @@ root=$cache/kernels-$recipe
 # The lines of the list that are wanted.
 wanted() {
 	if [ -n "$short" ]; then
-		grep -v -e '-rt-' "$root/list" | awk -F '\t' -v oldest="$oldest." '
+		grep -v -e '-rt-' "$root/list" | while IFS= read -r line; do
+			[ -e "$root/${line%%	*}/modules/lack" ] || echo "$line"
+		done | awk -F '\t' -v oldest="$oldest." '
 			index($1, oldest) == 1 { print }
 			{ last = $0 }
 			END { print last }'
@@ -138,36 +141,52 @@ take() {
 	echo "$1" >>"$out/modules/order"
 }
 
-wanted | while IFS="$(printf '\t')" read -r release distribution; do
-	[ ! -d "$root/$release" ] || continue
-	echo "fetch-kernels: $release, of $distribution" >&2
-	# Since 6.19, the package of the image has none: it depends on those that have parts of it. Of an
-	# older version, the archive may keep some of them; apt shows the others in `<>`.
-	apt apt-cache depends "linux-image-$release" |
-		sed -n "s/^ *Depends: \(<\?linux-\(binary\|modules\)-.*\)/\1/p" >"$work/parts"
-	lacks=$(grep '^<' "$work/parts" | tr '\n' ' ')
-	mkdir "$work/packages"
-	# shellcheck disable=SC2046 # a list of words
-	if [ -n "$lacks" ] || ! (cd "$work/packages" &&
-		apt apt-get -qq download "linux-image-$release" $(cat "$work/parts")); then
-		echo "fetch-kernels: $release is incomplete in the archive: ${lacks:-$(tail -n 1 "$work/log")}" >&2
-		grep -v "^$release	" "$root/list" >"$work/list"
-		mv "$work/list" "$root/list"
-		rm -r "$work/packages"
-		continue
-	fi
-	for package in "$work"/packages/*.deb; do
-		dpkg-deb -x "$package" "$work/packages"
-	done
-	out=$work/out
-	mkdir -p "$out/modules"
-	find "$work/packages" -name 'vmlinuz*' -type f -exec cp {} "$out/vmlinuz" \;
-	[ -e "$out/vmlinuz" ] || fail "the packages of $release have no vmlinuz"
-	: >"$out/modules/order"
-	for module in $modules; do
-		take "$module"
-	done
+# leave_out RELEASE REASON
+leave_out() {
+	echo "fetch-kernels: without $1: $2" >&2
+	grep -v "^$1	" "$root/list" >"$work/list"
+	mv "$work/list" "$root/list"
 	rm -r "$work/packages"
-	mv "$out" "$root/$release"
-done
+}
+
+fetch() {
+	wanted | while IFS="$(printf '\t')" read -r release distribution; do
+		[ ! -d "$root/$release" ] || continue
+		echo "fetch-kernels: $release, of $distribution" >&2
+		# Since 6.19, the package of the image has none: it depends on those that have parts of it. Of an
+		# older version, the archive may keep some of them; apt shows the others in `<>`.
+		apt apt-cache depends "linux-image-$release" |
+			sed -n "s/^ *Depends: \(<\?linux-\(binary\|modules\)-.*\)/\1/p" >"$work/parts"
+		lacks=$(grep '^<' "$work/parts" | tr '\n' ' ')
+		mkdir "$work/packages"
+		# shellcheck disable=SC2046 # a list of words
+		(cd "$work/packages" &&
+			apt apt-get -qq download "linux-image-$release" $(grep -v '^<' "$work/parts")) || {
+			leave_out "$release" "$(tail -n 1 "$work/log")"
+			continue
+		}
+		for package in "$work"/packages/*.deb; do
+			dpkg-deb -x "$package" "$work/packages"
+		done
+		out=$work/out
+		rm -rf "$out"
+		mkdir -p "$out/modules"
+		find "$work/packages" -name 'vmlinuz*' -type f -exec cp {} "$out/vmlinuz" \;
+		[ -e "$out/vmlinuz" ] || {
+			leave_out "$release" "the archive lacks $lacks"
+			continue
+		}
+		[ -z "$lacks" ] || echo "$lacks" >"$out/modules/lack"
+		: >"$out/modules/order"
+		for module in $modules; do
+			take "$module"
+		done
+		rm -r "$work/packages"
+		mv "$out" "$root/$release"
+	done
+}
+
+fetch
+# The newest may have been found to lack its modules: then, the one before.
+[ -z "$short" ] || fetch
 print

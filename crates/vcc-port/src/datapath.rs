@@ -13,7 +13,8 @@ use crate::policy::SharedPolicy;
 use crate::sweep::Sweep;
 use crate::test_run::{self, Context, RunOutput};
 use crate::{
-    AttachOptions, Counters, Error, Program, Result, Usage, counts, flows, object, params, usage,
+    AttachOptions, Counters, Error, Program, Result, Usage, counts, flows, object, params, tcx,
+    usage,
 };
 
 /// A host with one port.
@@ -98,6 +99,20 @@ impl Datapath {
         params::write(ports, self.index, &port)
     }
 
+    /// The loaded programs, and how many instructions the verifier processed for each.
+    pub fn verified(&self) -> Result<Vec<(String, u32)>> {
+        let programs = self.programs.progs().filter(|program| program.autoload());
+        programs
+            .chain(self.of_port.progs())
+            .map(|program| {
+                let name = program.name().to_string_lossy().into_owned();
+                let info = tcx::program_info(program.as_fd());
+                let info = info.map_err(|e| Error::system(format!("read about {name}"), e))?;
+                Ok((name, info.verified_insns))
+            })
+            .collect()
+    }
+
     /// Runs a program on one Ethernet frame, without a device. A `gso_size` other than 0 makes
     /// the frame a super-segment.
     pub fn run(&self, program: Program, frame: &[u8], gso_size: u32) -> Result<RunOutput> {
@@ -174,7 +189,7 @@ mod tests {
     use vcc_testing::can_attach;
 
     use super::*;
-    use crate::{counters, tcx};
+    use crate::counters;
 
     const NEXT: i32 = -1;
     const DROP: i32 = 2;
@@ -297,11 +312,8 @@ mod tests {
         }
         const MAX_INSNS: u32 = 350_000;
         let datapath = Datapath::load(&AttachOptions::default()).expect("it loads");
-        let programs = datapath.programs.progs().filter(|program| program.autoload());
-        for program in programs.chain(datapath.of_port.progs()) {
-            let loaded = program.as_fd();
-            let insns = tcx::program_info(loaded).expect("its info").verified_insns;
-            assert!((1..MAX_INSNS).contains(&insns), "{:?}: {insns}", program.name());
+        for (program, insns) in datapath.verified().expect("known") {
+            assert!((1..MAX_INSNS).contains(&insns), "{program}: {insns}");
         }
     }
 }

@@ -19,6 +19,22 @@ fn doctor_reports_each_check() {
     assert!(checks.iter().all(|check| check["ok"] == true || check["remedy"].is_string()));
 }
 
+/// The same that a port loads, each within what the verifier takes.
+#[test]
+fn what_the_verifier_processes() {
+    if !can_attach() {
+        return;
+    }
+    let said = vcc("bench verifier").well();
+    let rows: Vec<Vec<&str>> =
+        said.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    for program in ["fast_from_guest", "all_from_guest", "all_to_guest", "sweep", "to_guest"] {
+        let row = rows.iter().find(|row| row[0] == program).expect(program);
+        let instructions: u32 = row[1].parse().expect("a number");
+        assert!((1..1_000_000).contains(&instructions), "{said}");
+    }
+}
+
 /// Packages depend on neither, so a host may have neither.
 #[test]
 fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {

@@ -7,6 +7,7 @@ mod flood;
 mod host;
 mod ports;
 mod throughput;
+mod verifier;
 mod virtual_time;
 mod wire;
 
@@ -36,6 +37,7 @@ enum What {
     Host(host::Arguments),
     Ports(ports::Arguments),
     Throughput(throughput::Arguments),
+    Verifier(verifier::Arguments),
     Virtual(virtual_time::Arguments),
 }
 
@@ -48,6 +50,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         What::Host(arguments) => host::run(arguments),
         What::Ports(arguments) => ports::run(arguments),
         What::Throughput(arguments) => throughput::run(arguments),
+        What::Verifier(arguments) => verifier::run(arguments),
         What::Virtual(arguments) => virtual_time::run(arguments),
     }
 }

@@ -89,6 +89,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc bench flood", "minutes: run short by measuring.rs"),
     ("vcc bench host", "half a minute, and 1.5 GB: run short by measuring.rs"),
     ("vcc bench ports", "minutes: run short by measuring.rs"),
+    ("vcc bench verifier", "run by measuring.rs"),
     ("vcc bench virtual", "minutes: run short by measuring.rs"),
 ];
 
