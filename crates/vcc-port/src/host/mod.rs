@@ -281,9 +281,10 @@ impl Programs {
         ]
     };
 
+    /// In the order in which they are pinned.
     fn all(&self) -> impl Iterator<Item = (&'static str, BorrowedFd<'_>)> {
-        let names = Self::NAMES.into_iter().chain([Program::Turn.name()]);
-        names.zip(self.shared.iter().chain(&self.turn).map(AsFd::as_fd))
+        let turn = self.turn.iter().map(|fd| (Program::Turn.name(), fd.as_fd()));
+        turn.chain(Self::NAMES.into_iter().zip(self.shared.iter().map(AsFd::as_fd)))
     }
 
     fn get(&self, name: &str) -> BorrowedFd<'_> {

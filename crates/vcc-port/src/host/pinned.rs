@@ -191,14 +191,20 @@ impl Host {
     }
 
     /// Makes what is pinned look like that of a version with another layout of maps, in which everything
-    /// has the place that it has here. Not `described`: of one that has not pinned its layout either.
+    /// has the place that it has here. Not `described`: of one that has not pinned its layout either, and
+    /// had fewer programs.
     pub fn make_foreign(described: bool) -> Result<()> {
         let _lock = lock::pins()?;
         let place = Path::new(PLACE);
         say_layout(place, sys::LAYOUT_VERSION + 1)?;
         if !described {
-            let removed = remove_if_there(&place.join(LAYOUT));
-            removed.map_err(|e| Error::system("remove a layout", e))?;
+            let [from_guest, to_guest] = Hook::BOTH.map(Hook::whole_program_name);
+            let kept = [from_guest, to_guest, Program::Sweep.name()];
+            let lacking = Programs::NAMES.into_iter().filter(|name| !kept.contains(name));
+            for name in lacking.chain([LAYOUT]) {
+                let removed = remove_if_there(&place.join(name));
+                removed.map_err(|e| Error::system(format!("remove {name}"), e))?;
+            }
         }
         SharedPolicy::say_layout(sys::LAYOUT_VERSION + 1)
     }
@@ -251,8 +257,8 @@ pub(crate) enum Found {
     None,
 }
 
-/// The program that is pinned last: if it is there, all is.
-const LAST: &str = Programs::NAMES[2];
+/// The program that is pinned last: if it is there, all is. Each version has it, whatever others it has.
+const LAST: &str = Program::Sweep.name();
 
 /// Whether a host is pinned at `place` as a whole. No port calls one that is not.
 fn is_complete(place: &Path) -> bool {
