@@ -82,12 +82,21 @@ for applet in $("$busybox" --list); do
 done
 cp guest/kernels/init "$root/init"
 cp "$vcc" "$root/bin/vcc"
+if [ -z "$quick" ]; then
+	# What stood before this build on the hosts that it comes to.
+	if last=$(scripts/check-upgrade.sh --last 2>"$work/log"); then
+		cp "$last" "$root/bin/vcc-last"
+		basename "${last%/target/debug/vcc}" >"$root/last"
+	else
+		echo "the last release cannot be built: $(tail -n 1 "$work/log")" >"$root/no-last"
+	fi
+fi
 # Debug information is most of a build's size.
-! command -v strip >/dev/null || strip "$root/bin/vcc"
+! command -v strip >/dev/null || strip "$root"/bin/vcc*
 for tool in ip tc ethtool; do
 	cp "$(command -v $tool)" "$root/bin/$tool"
 done
-ldd "$root"/bin/{vcc,ip,tc,ethtool} | grep -o '/[^ ]*' | grep '\.so' | sort -u | while read -r library; do
+ldd "$root"/bin/{vcc*,ip,tc,ethtool} | grep -o '/[^ ]*' | grep '\.so' | sort -u | while read -r library; do
 	mkdir -p "$root${library%/*}"
 	cp -L "$library" "$root$library"
 done
@@ -136,7 +145,7 @@ run() {
 }
 
 # row RELEASE DISTRIBUTION: of the table; a column has the checks whose names begin with its own.
-columns='doctor,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,underlays,beside DCTCP,vcc run,drain,detach,log'
+columns='doctor,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
 row() {
 	awk -v kernel="$1" -v distribution="$2" -v columns="$columns" '
 		/^(ok|FAILED|skipped|refused) / {

@@ -2,8 +2,9 @@
 # Takes a host from other versions of vcc to this one and back, in the middle of transfers: from the last
 # release, and from a version that is this one but for the layout of its maps. Builds both.
 #
-#   check-upgrade.sh [--sources]    --sources: makes only the sources of the second, which says whether they
-#                                   can still be made of these
+#   check-upgrade.sh [--sources | --last]    --sources: makes only the sources of the second, which says
+#                                            whether they can still be made of these
+#                                            --last: builds only the last release, and prints its path
 # shellcheck disable=SC2086 # CARGO may be several words
 set -eu
 cd "$(dirname "$0")/.."
@@ -33,7 +34,8 @@ sources() {
 
 rsync_by_content() {
 	local file
-	(cd "$2" && find . -type f) | while read -r file; do
+	# Not what cargo has built of them.
+	(cd "$2" && find . -path ./target -prune -o -type f -print) | while read -r file; do
 		[ -e "$1/$file" ] || rm "$2/$file"
 	done
 	(cd "$1" && find . -type f) | while read -r file; do
@@ -45,6 +47,13 @@ build() {
 	(cd "$1" && CARGO_TARGET_DIR=$1/target $CARGO build --quiet --package vcc) >&2
 	echo "$1/target/debug/vcc"
 }
+
+released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
+if [ "${1:-}" = --last ]; then
+	sources "$released" "$work/$released"
+	build "$work/$released"
+	exit
+fi
 
 # Fields of a flow, a key and a port change places. The programs have little room on their stacks, and not every
 # order leaves it to them.
@@ -60,7 +69,6 @@ swap datapath/abi.h 'uint16_t vlan' 'uint16_t port' # of a neighbour's key or a 
 swap datapath/abi.h 'uint32_t by_policy' 'uint32_t inside'
 [ "${1:-}" != --sources ] || exit 0
 
-released=$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || echo "$BEFORE_THE_FIRST")
 sources "$released" "$work/$released"
 VCC_VERSIONS=$(build "$work/$released"):$(build "$work/other")
 export VCC_VERSIONS
