@@ -174,6 +174,12 @@ VCC_APART int parse_inside(struct __sk_buff *skb, uint32_t dir, struct frame *fr
 
 	if (what == PARSED && dir == TO_GUEST)
 		s->ip_ecn = decapsulated_ecn(o->ecn, s->ip_ecn);
+	/*
+	 * A guest that has copied its ECN field (RFC 6040, 4.1) says the same twice. If one of both
+	 * says ECT or CE the engine sees that; it writes both.
+	 */
+	if (what == PARSED && dir == FROM_GUEST)
+		s->ip_ecn |= o->ecn;
 	if (what == PARSED)
 		what = s->ip_ecn == IP_ECN_DROP ? COUNT_CANNOT_MARK
 						: inner_tcp(skb, (enum direction)dir, o, fr, key, s,

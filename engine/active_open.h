@@ -82,7 +82,6 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 	note_syn(f, s, FLOW_GUEST_OPENED | asked | offered);
 	if (draining)
 		return;
-	syn_without_ect(f, p, a);
 	strip_ours(f, p, false, s, a);
 	if (!again)
 		hello_offer(f, p, s, a);

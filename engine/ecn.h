@@ -26,7 +26,8 @@ VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 	 * A host that sent a SYN without ECN must not send ECT (RFC 3168, 6.1.1). Nor may a flow
 	 * whose marks are not reported, or whose window is not reduced for them.
 	 */
-	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED))
+	if (!(f->flags & FLOW_ECN_FABRIC) ||
+	    (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED)))
 		return false;
 	/*
 	 * Threshold-marking switches drop Not-ECT packets, so DCTCP sends all as ECT (RFC 8311). An
@@ -38,19 +39,22 @@ VCC_INLINE bool ecn_capable(const struct vcc_flow *f, enum vcc_sent sent,
 	return sent == SENT_NEW && s->payload_bytes;
 }
 
-/* Sender half, from-guest: ECT(0), and CWR on new data (RFC 3168, 6.1.2). */
+/*
+ * Sender half, from-guest: ECT(0), and CWR on new data (RFC 3168, 6.1.2). What the guest wrote into
+ * the ECN field does not leave: it could mark its segments as ECT where nobody answers marks, and a
+ * queue would spare them; and a mark is the network's to make.
+ */
 VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s,
 			 struct vcc_action *a)
 {
-	if (!(f->flags & FLOW_ECN_FABRIC))
-		return;
+	bool ecn = f->flags & FLOW_ECN_FABRIC;
+
+	a->ip_ecn = ecn_capable(f, sent, s) ? IP_ECN_ECT_0 : IP_ECN_NOT_ECT;
 	/* A guest without ECN has negotiated none of these bits with the peer. */
-	if (plays_receiver(f)) {
-		a->ip_ecn = IP_ECN_NOT_ECT;
+	if (!ecn || plays_receiver(f))
 		a->flags &= (uint16_t)~TCP_ECN_BITS;
-	}
-	if (ecn_capable(f, sent, s))
-		a->ip_ecn = IP_ECN_ECT_0;
+	if (!ecn)
+		return;
 	/* With AccECN the bit is part of a counter (accecn.h). */
 	if (f->accecn)
 		return;
@@ -60,6 +64,17 @@ VCC_INLINE void ecn_mark(struct vcc_flow *f, enum vcc_sent sent, const struct vc
 		f->flags &= ~(uint32_t)FLOW_CWR_DUE;
 		a->flags |= TCP_CWR;
 	}
+}
+
+/*
+ * From-guest: what is sent before the end of the handshake, a RST, or what the peer will discard is
+ * not ECT (RFC 3168, 6.1.1 and 6.1.4), unless the guest's ECN is its own.
+ */
+VCC_INLINE void ecn_unmark(const struct vcc_flow *f, const struct vcc_params *p,
+			   struct vcc_action *a)
+{
+	if (translates(f, p) && (is_managed(f) || (is_controlled(f) && !leaves_alone(f, p))))
+		a->ip_ecn = IP_ECN_NOT_ECT;
 }
 
 /*

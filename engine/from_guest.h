@@ -58,6 +58,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	if (f->stage == STAGE_NONE)
 		return;
 	if (s->flags & TCP_RST) {
+		ecn_unmark(f, p, a);
 		rst_from_guest(f, s);
 		return;
 	}
@@ -68,10 +69,9 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 		/* A server may send before the handshake completes (RFC 7413). */
 		else if (f->flags & FLOW_SYN_SEEN_PEER)
 			sent_by_guest(f, p, s);
-		if (f->accecn && is_controlled(f) && translates(f, p)) {
+		ecn_unmark(f, p, a);
+		if (f->accecn && is_controlled(f) && translates(f, p))
 			a->flags = with_ace(a->flags, f->ace_counted);
-			a->ip_ecn = IP_ECN_NOT_ECT;
-		}
 		return;
 	}
 	/* A guest that still sends did not accept the RST. */
@@ -86,8 +86,10 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);
 	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */
-	if ((s->flags & TCP_FIN) && !peer_accepts(f, s))
+	if ((s->flags & TCP_FIN) && !peer_accepts(f, s)) {
+		ecn_unmark(f, p, a);
 		return;
+	}
 	if (is_policed(f, p) && (police(f, s) || police_fin(f, s))) {
 		drop_policed(a);
 		return;

@@ -27,6 +27,8 @@ VCC_APART int syns_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 	mptcp_refuse(f, p, s, a);
 	if ((s->options & OPT_SIGNED) && !(s->flags & TCP_ACK))
 		signed_syn_from_guest(f, s, a);
+	if (!a->forget)
+		syn_without_ect(f, p, s, a);
 	note_seen(f, s);
 	return 0;
 }

@@ -250,7 +250,6 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 		accecn_given_again(f, s, a);
 	else
 		note_ecn_given(f, p, s, a);
-	syn_without_ect(f, p, a);
 	strip_ours(f, p, false, s, a);
 	if (!again)
 		hello_answer(f, p, s);

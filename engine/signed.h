@@ -14,8 +14,8 @@
 #include "active_open.h"
 
 /*
- * The guest's signed SYN creates a flow but passes unchanged, so undo what vcc would have added to
- * its requests.
+ * The guest's signed SYN creates a flow but its TCP header passes unchanged, so undo what vcc would
+ * have added to its requests.
  */
 VCC_INLINE void signed_syn_from_guest(struct vcc_flow *f, const struct vcc_segment *s,
 				      struct vcc_action *a)
@@ -28,7 +28,6 @@ VCC_INLINE void signed_syn_from_guest(struct vcc_flow *f, const struct vcc_segme
 	if (f->stage == STAGE_SYN_SENT)
 		go_by_syn(f);
 	a->flags = s->flags;
-	a->ip_ecn = s->ip_ecn;
 	a->strip = false;
 	a->emit = EMIT_NOTHING;
 }

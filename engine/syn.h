@@ -236,13 +236,14 @@ VCC_INLINE bool overrides_ecn(const struct vcc_flow *f, const struct vcc_params 
 }
 
 /*
- * A DCTCP guest sends its SYNs as ECT (RFC 8257, 3.5), and a classic listener declines ECN in
- * response. When the guest's ECN is overridden, its SYNs leave as Not-ECT (RFC 3168, 6.1.1).
+ * The guest's SYNs leave as Not-ECT (RFC 3168, 6.1.1), for they may carry data. A DCTCP guest sends
+ * them as ECT (RFC 8257, 3.5), and a classic listener declines ECN in response; that is left where
+ * the guest's ECN is.
  */
 VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_params *p,
-				struct vcc_action *a)
+				const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (brings_ecn(f, p) && !leaves_own_ecn(p))
+	if (shows_windows(f, p) && (!leaves_own_ecn(p) || !(s->flags & TCP_ECN_BITS)))
 		a->ip_ecn = IP_ECN_NOT_ECT;
 }
 

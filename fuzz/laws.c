@@ -9,9 +9,10 @@ void vcc_law_broken(const char *law, const char *file, int line);
 #include "../proofs/laws.h"
 
 void vcc_fuzz_from_guest(const struct vcc_flow *before, const struct vcc_flow *after,
-			 const struct vcc_segment *s, const struct vcc_action *a)
+			 const struct vcc_params *p, const struct vcc_segment *s,
+			 const struct vcc_action *a)
 {
-	claim_from_guest(before, after, s, a);
+	claim_from_guest(before, after, p, s, a);
 }
 
 void vcc_fuzz_to_guest(const struct vcc_flow *before, const struct vcc_flow *after,

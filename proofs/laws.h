@@ -12,7 +12,8 @@
 
 /* A segment from the guest. */
 static void claim_from_guest(const struct vcc_flow *before, const struct vcc_flow *f,
-			     const struct vcc_segment *s, const struct vcc_action *a)
+			     const struct vcc_params *p, const struct vcc_segment *s,
+			     const struct vcc_action *a)
 {
 	CLAIM(a->window == s->window, "the guest's own window is its own");
 	CLAIM(a->ip_ecn == s->ip_ecn || a->ip_ecn != IP_ECN_CE, "law 5: no mark is made");
@@ -22,10 +23,14 @@ static void claim_from_guest(const struct vcc_flow *before, const struct vcc_flo
 		return;
 	CLAIM(!((a->flags ^ s->flags) & ~(TCP_ECN_BITS | TCP_PSH)),
 	      "only ECN's bits and PSH change");
-	if (f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED) ||
-	    !(f->flags & FLOW_ECN_FABRIC))
+	if (!is_managed(f) || !translates(f, p))
 		CLAIM(a->ip_ecn == s->ip_ecn || a->ip_ecn == IP_ECN_NOT_ECT,
 		      "law 5: no ECT that nobody answers");
+	else if (!a->police)
+		CLAIM(a->ip_ecn == IP_ECN_NOT_ECT ||
+			  (a->ip_ecn == IP_ECN_ECT_0 && (f->flags & FLOW_ECN_FABRIC) &&
+			   !(f->flags & (FLOW_ECN_FELL_BACK | FLOW_UNHEARD | FLOW_RELEASED))),
+		      "law 5: what leaves has the ECN that was negotiated with the peer");
 	/* One that has come with its guest learns where that is. */
 	CLAIM(f->snd_una == before->snd_una || f->stage < STAGE_ESTABLISHED || before->lags,
 	      "law 9: the guest's data is acknowledged by the peer alone");

@@ -11,5 +11,5 @@ int main(void)
 	struct vcc_action a;
 
 	vcc_from_guest(&f, &p, &s, &a);
-	claim_from_guest(&before, &f, &s, &a);
+	claim_from_guest(&before, &f, &p, &s, &a);
 }

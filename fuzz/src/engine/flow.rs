@@ -8,6 +8,7 @@ unsafe extern "C-unwind" {
     fn vcc_fuzz_from_guest(
         before: *const FlowState,
         after: *const FlowState,
+        params: *const Params,
         segment: *const Segment,
         action: *const Action,
     );
@@ -38,7 +39,7 @@ impl Flow {
             _ => pool.from_guest(&mut self.state, &self.params, segment),
         };
         // SAFETY: all point to live values of the C types, for the length of the call.
-        unsafe { vcc_fuzz_from_guest(&before, &self.state, &segment, &action) };
+        unsafe { vcc_fuzz_from_guest(&before, &self.state, &self.params, &segment, &action) };
         self.forget_if(pool, &action);
         action
     }

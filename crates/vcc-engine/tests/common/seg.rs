@@ -1,7 +1,7 @@
 use vcc_engine::{Segment, sys};
 
 /// A segment under construction: `seg().ack(1).ece()`.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Seg(pub Segment);
 
 /// An empty segment: no flags, no payload, window 0.

@@ -192,3 +192,92 @@ fn ecn_of_a_guest_that_negotiated_none_does_not_leak() {
     assert!(is_ect0(&new));
     assert!(lacks_flags(&new, sys::TCP_CWR), "nothing was reduced");
 }
+
+/// What a guest may write into the ECN field of `segment`, with ECN's flags beside it.
+fn forms(segment: Seg) -> [Seg; 4] {
+    [segment, segment.ect0(), segment.ect1().cwr(), segment.ce().ece().ae()]
+}
+
+/// Law 5: what leaves carries the ECN that was negotiated with the peer, whatever the guest wrote.
+#[test]
+fn without_ecn_on_the_fabric_nothing_leaves_as_ect() {
+    let overriding = |name: &str| {
+        let mut params = underlay(name);
+        params.0.guest_ecn = GuestEcn::Override.number();
+        params
+    };
+    for params in [overriding("cubic"), overriding("reno-ecn"), overriding("dctcp")] {
+        for isn in ISNS {
+            let mut conn = Conn::new(params, isn);
+            for syn in forms(linux_syn()) {
+                assert!(is_not_ect(&conn.guest_syn(syn)), "SYN");
+            }
+            conn.peer_synack(linux_syn());
+            let sent = [conn.ack(0), conn.data(0, 1000), conn.data(0, 1000), conn.data(0, 2000)];
+            let last = [conn.data(2000, 0).fin(), conn.data(2001, 0).rst()];
+            for segment in sent.into_iter().chain(last).flat_map(forms) {
+                let left = conn.guest_sends(segment);
+                assert!(is_not_ect(&left), "{segment:?}");
+                assert!(segment.0.flags & sys::TCP_RST as u16 != 0 || lacks_flags(&left, ECN_BITS));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_mark_of_the_guests_own_leaves() {
+    for (name, always) in [("reno-ecn", false), ("dctcp", true)] {
+        let mut params = underlay(name);
+        params.0.guest_ecn = GuestEcn::Override.number();
+        params.0.accecn = 0;
+        for syn in [linux_syn(), linux_syn().asking_ecn()] {
+            let mut conn = Conn::opened(params, 5, syn, linux_syn());
+            for new in forms(conn.data(0, 1000)).into_iter().zip([0, 1000, 2000, 3000]) {
+                let left = conn.guest_sends(new.0.seq(conn.seq(new.1)));
+                assert!(is_ect0(&left), "new data: {:?}", new.0);
+            }
+            let others = [conn.data(1000, 1000), conn.ack(0), conn.data(4000, 0).fin()];
+            for segment in others.into_iter().flat_map(forms) {
+                let left = conn.guest_sends(segment);
+                assert_eq!((is_ect0(&left), is_not_ect(&left)), (always, !always), "{segment:?}");
+            }
+        }
+    }
+}
+
+/// After a fallback, and on a released flow, nobody would answer marks.
+#[test]
+fn where_nobody_answers_marks_the_guests_ect_does_not_leave() {
+    let mut params = underlay("reno-ecn");
+    params.0.guest_ecn = GuestEcn::Override.number();
+    for flag in [sys::FLOW_ECN_FELL_BACK, sys::FLOW_UNHEARD, sys::FLOW_RELEASED] {
+        let mut conn = Conn::opened(params, 5, linux_syn().asking_ecn(), linux_syn());
+        conn.flow.0.flags |= flag;
+        for segment in forms(conn.data(0, 1000)).into_iter().chain(forms(conn.ack(0))) {
+            assert!(is_not_ect(&conn.guest_sends(segment)), "{segment:?}");
+        }
+    }
+}
+
+/// Data right behind the guest's SYN-ACK (RFC 7413), or on its SYN.
+#[test]
+fn data_of_a_handshake_is_not_ect() {
+    for name in ["cubic", "reno-ecn"] {
+        let mut conn = Conn::new(underlay(name), 5);
+        conn.peer_syn(linux_syn());
+        conn.guest_synack(linux_syn());
+        for early in forms(conn.data(0, 1000)) {
+            assert!(is_not_ect(&conn.guest_sends(early)), "{early:?}");
+        }
+        let mut conn = Conn::new(underlay(name), 5);
+        assert!(is_not_ect(&conn.guest_syn(linux_syn().len(1000).ce())));
+    }
+}
+
+#[test]
+fn in_shadow_mode_the_ecn_field_stays() {
+    let mut conn = Conn::established(params(|p| p.mode = Mode::Shadow.number()), 5);
+    for segment in forms(conn.data(0, 1000)) {
+        assert_untouched(&conn.guest_sends(segment), &segment.0);
+    }
+}

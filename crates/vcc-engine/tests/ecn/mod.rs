@@ -6,7 +6,7 @@ mod guest_ecn;
 mod negotiation;
 
 use crate::common::*;
-use vcc_engine::{GuestEcn, Params, sys};
+use vcc_engine::{GuestEcn, Mode, Params, sys};
 
 const ECN_BITS: u32 = sys::TCP_AE | sys::TCP_CWR | sys::TCP_ECE;
 

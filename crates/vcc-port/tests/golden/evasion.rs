@@ -243,3 +243,28 @@ fn a_fin_hides_no_syn() {
     }
     run.assert_all();
 }
+
+/// Where the peer has no ECN, what a guest marks as ECT leaves without it, or a queue that marks
+/// would spare it.
+#[test]
+fn no_data_leaves_with_the_guests_own_ecn() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usual());
+    for (shape, guest_port) in Shape::all().zip(20_000..) {
+        let mut c = Conversation::new(&mut run, shape, guest_port);
+        c.syn(0);
+        c.syn_ack(0);
+        c.ack(shape.opener);
+        for own in [ECT_0, ECT_1, CE] {
+            for length in [0, 100, MSS_BYTES] {
+                let left = c.send(FromGuest, |p| {
+                    (p.traffic_class, p.payload) = (own, payload(length));
+                });
+                assert_eq!(left.ecn(), 0, "{shape:?}: {own}, {length} bytes");
+            }
+        }
+    }
+    run.assert_all();
+}

@@ -73,6 +73,24 @@ fn what_the_guest_sends_is_capable_outside_too() {
     assert_eq!(talk.send(FromGuest, &ack, [0, 0]).map(|(ecn, _)| ecn), [0, 0]);
 }
 
+/// What the guest wrote into either field does not leave.
+#[test]
+fn ecn_of_the_guests_own_leaves_on_neither() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let mut talk = Talk::new();
+    for outer in [0, ECT_0, ECT_1, CE] {
+        for inner in [0, ECT_0, ECT_1, CE] {
+            let ack = talk.connection.packet(FromGuest);
+            let left = talk.send(FromGuest, &ack, [outer, inner]).map(|(ecn, _)| ecn);
+            assert_eq!(left, [0, 0], "an ACK: {outer} {inner}");
+            let data = talk.data(FromGuest, [outer, inner]);
+            assert!(data[0] == ECT_0 && data[1] != CE, "data: {outer} {inner}: {data:?}");
+        }
+    }
+}
+
 /// A mark on either is a mark (4.2), and a guest without ECN sees none on either, or its
 /// decapsulator would drop the segment.
 #[test]

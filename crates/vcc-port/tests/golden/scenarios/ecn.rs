@@ -31,6 +31,12 @@ pub(super) fn refused_ecn(c: &mut Conversation) {
     c.send(ToGuest, |p| p.flags |= ECE);
     c.send(ToGuest, |p| (p.traffic_class, p.payload) = (CE, payload(300)));
     c.ack(FromGuest);
+    for own in [ECT_0, ECT_1, CE] {
+        c.send(FromGuest, |p| (p.traffic_class, p.payload) = (own, payload(MSS_BYTES)));
+        let flags = ACK | CWR | ECE;
+        c.send(FromGuest, |p| (p.traffic_class, p.flags, p.payload) = (own, flags, payload(100)));
+        c.send(FromGuest, |p| p.traffic_class = own);
+    }
 }
 
 /// A middlebox that sends the SYN's reserved bits back accepts nothing.
