@@ -187,7 +187,7 @@ VCC_INLINE void settle_by_synack(struct vcc_flow *f, const struct vcc_params *p,
 		accecn_start_accepted(f, s);
 	if ((f->flags & FLOW_FEEDBACK) && !counting)
 		feedback_start(f);
-	pool_first_window(f, p, s, a);
+	show_first_window(f, p, s, a);
 }
 
 VCC_INLINE void synack_to_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -111,6 +111,10 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		expect_mss(f, f->syn_mss_bytes);
 	else if (!answered)
 		f->window_shown = s->window; /* for unanswered_to_guest() */
+	/* What the guest may send with its SYN-ACK (RFC 7413, 4.2). */
+	if (!opened && binds_first_flight(f, p))
+		a->window =
+		    (uint16_t)vcc_min(s->window, first_flight_bytes(f, p, f->mss_max_bytes));
 }
 
 /* Does the guest's SYN-ACK answer the recorded SYN, and perhaps some of its data (RFC 7413)? */

@@ -10,7 +10,7 @@
 #define VCC_POLICE_H
 
 #include "accept.h"
-#include "treat.h"
+#include "cap.h"
 
 /*
  * Advances an overdraft. It is owed until its flight is acknowledged, and then until a window
@@ -48,16 +48,17 @@ VCC_INLINE void drop_policed(struct vcc_action *a)
 
 /*
  * Policing before the handshake completes. Data is then sent by a server after TCP Fast Open
- * (RFC 7413, 4.2), limited by the unscaled window of the peer's SYN.
+ * (RFC 7413, 4.2), limited by the unscaled window of the peer's SYN as the guest was shown it.
  */
-VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE bool police_handshake(struct vcc_flow *f, const struct vcc_params *p,
+				 const struct vcc_segment *s)
 {
 	const uint32_t both = FLOW_SYN_SEEN_GUEST | FLOW_SYN_SEEN_PEER;
 	uint32_t end = s->seq + s->payload_bytes;
 
 	if (!s->payload_bytes ||
-	    ((f->flags & both) == both && seq_distance(f->snd_una, end) <= UINT16_MAX &&
-	     !seq_before(s->seq, f->snd_una)))
+	    ((f->flags & both) == both && !seq_before(s->seq, f->snd_una) &&
+	     seq_distance(f->snd_una, end) <= first_flight_bytes(f, p, f->mss_max_bytes)))
 		return false;
 	count_policed(f);
 	return true;
@@ -80,7 +81,7 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	police_repay(f);
 	uint32_t edge = f->right_edge - f->overdraft_bytes;
 
-	/* The SYN-ACK's window, which vcc does not limit, counts too. */
+	/* The SYN-ACK's window counts too. */
 	if (!f->overdraft_bytes)
 		edge = seq_max(edge, f->overdraft_until);
 	if (!seq_after(end, edge))

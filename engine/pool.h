@@ -14,8 +14,7 @@
 #ifndef VCC_POOL_H
 #define VCC_POOL_H
 
-#include "treat.h"
-#include "window.h"
+#include "cap.h"
 
 /* A flow without data in flight is idle after this time without a segment. */
 #define POOL_IDLE_MS 500u
@@ -209,18 +208,26 @@ VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segmen
 	return vcc_min(granted_bytes, segs_within(f, limit_bytes) * f->mss_bytes);
 }
 
-/* Called for a SYN-ACK to the guest, whose window is unscaled: limits the first flight too. */
-VCC_INLINE void pool_first_window(struct vcc_flow *f, const struct vcc_params *p,
+/*
+ * Called for a SYN-ACK to the guest, whose window is unscaled: limits the first flight too, where
+ * the treatment polices, caps or pools.
+ */
+VCC_INLINE void show_first_window(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s, struct vcc_action *a)
 {
-	if (!s->pool_bytes || !imposes(f, p))
-		return;
-	uint32_t initial_bytes = vcc_max(p->initial_window_segs, 1) * f->mss_bytes;
-	uint32_t limit_bytes = pool_limit(f, s, 0, initial_bytes);
+	bool pooled = s->pool_bytes && imposes(f, p);
 
-	a->window = (uint16_t)vcc_min(s->window, vcc_max(limit_bytes, 2u * f->mss_bytes));
-	f->right_edge = s->ack + a->window;
-	f->overdraft_until = f->right_edge;
+	if (!pooled && !binds_first_flight(f, p))
+		return;
+	uint32_t first_bytes = first_flight_bytes(f, p, f->mss_bytes);
+
+	if (pooled)
+		first_bytes = vcc_max(pool_limit(f, s, 0, first_bytes), 2u * f->mss_bytes);
+	a->window = (uint16_t)vcc_min(s->window, first_bytes);
+	f->overdraft_until = s->ack + a->window;
+	/* What the pool has given is held. */
+	if (pooled)
+		f->right_edge = f->overdraft_until;
 }
 
 #endif

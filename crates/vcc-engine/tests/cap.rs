@@ -1,7 +1,7 @@
 //! Window caps (AC/DC, 3.4): in bytes, and by rate.
 
 use crate::common::*;
-use vcc_engine::sys;
+use vcc_engine::{Mode, sys};
 
 /// The largest window shown to a greedy guest, and its connection at the end.
 fn run(change: impl FnOnce(&mut sys::vcc_params), rtt_us: u64, rounds: u32) -> (u32, Conn) {
@@ -133,4 +133,63 @@ fn a_cap_is_kept_by_windows_that_are_rounded_up() {
         assert!(shown_bytes <= cap_bytes.max(mss_bytes + 31), "{shown_bytes} of {cap_bytes}");
         assert!(shown_bytes + mss_bytes + 32 > cap_bytes, "{shown_bytes} of {cap_bytes}");
     }
+}
+
+/// The window of the SYN-ACK, which is unscaled, by a cap; and how much of it a greedy guest uses.
+fn first_flight(change: impl FnOnce(&mut sys::vcc_params), rtt_us: u64) -> (u32, u32) {
+    let mut conn = Conn::new(params(change), 5);
+    conn.guest_syn(linux_syn());
+    conn.wait_us(rtt_us);
+    let shown = conn.peer_synack(linux_syn());
+    conn.guest_acks(0);
+    let mss_bytes = conn.mss();
+    let passed = (0..60).filter(|n| !is_dropped(&conn.send(n * mss_bytes, mss_bytes))).count();
+    (u32::from(shown.window), passed as u32 * mss_bytes)
+}
+
+#[test]
+fn a_cap_binds_the_first_flight() {
+    let mss_bytes = Conn::established(params(|_| ()), 5).mss();
+    let initial_bytes = 10 * mss_bytes;
+    // Without a cap a SYN's window stays.
+    assert_eq!(first_flight(|_| (), 100).0, 64_240);
+    for (cap_bytes, wanted) in [
+        (1, 2 * mss_bytes),
+        (5 * mss_bytes - 1, 4 * mss_bytes),
+        (16 << 10, initial_bytes),
+        (1 << 20, initial_bytes),
+    ] {
+        let cap = |p: &mut sys::vcc_params| p.window_cap_bytes = cap_bytes;
+        assert_eq!(first_flight(cap, 100).0, wanted, "a cap of {cap_bytes}");
+        let policed = first_flight(
+            |p| {
+                p.window_cap_bytes = cap_bytes;
+                p.police = 1;
+            },
+            100,
+        );
+        assert_eq!(policed, (wanted, wanted), "and policed");
+    }
+    // 1250 bytes/ms for 4 ms: the handshake is the first sample of the RTT.
+    let by_rate = |p: &mut sys::vcc_params| p.rate_cap_bytes_per_ms = 1250;
+    assert_eq!(first_flight(by_rate, 4000).0, 5000 / mss_bytes * mss_bytes);
+    // A floor takes precedence.
+    let floor = |p: &mut sys::vcc_params| (p.rate_cap_bytes_per_ms, p.window_floor_segs) = (1, 5);
+    assert_eq!(first_flight(floor, 4000).0, 5 * mss_bytes);
+}
+
+#[test]
+fn a_cap_raises_no_syn_acks_window_and_changes_none_in_shadow_mode() {
+    let syn_ack = |params| {
+        let mut conn = Conn::new(params, 5);
+        conn.guest_syn(linux_syn());
+        let small = linux_syn().win(1000);
+        conn.peer_synack(small).window
+    };
+    let capped = params(|p| (p.window_cap_bytes, p.police) = (16 << 10, 1));
+    assert_eq!(syn_ack(capped), 1000);
+    let shadow = params(|p| (p.window_cap_bytes, p.mode) = (1, Mode::Shadow.number()));
+    let mut conn = Conn::new(shadow, 5);
+    assert_eq!(conn.peer_syn(linux_syn()).window, 64_240);
+    assert_eq!(syn_ack(shadow), 1000);
 }

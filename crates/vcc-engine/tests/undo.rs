@@ -106,7 +106,8 @@ fn real_losses_are_not_undone() {
 fn with_policing_what_a_retransmission_filled_is_not_undone() {
     const RTT_US: u64 = 1000;
     let flying = |police| {
-        let mut conn = flying(|p| p.police = police, 5);
+        let mut conn = flying(|_| (), 5);
+        conn.params.0.police = police;
         conn.flow.0.srtt_us8 = 8 * RTT_US as u32;
         conn
     };

@@ -24,6 +24,12 @@ pub fn underlay(name: &str) -> Params {
     params(|p| p.underlay = name.parse::<vcc_engine::Underlay>().unwrap().number())
 }
 
+/// May the windows of SYNs to the guest be lowered to the first flight (law 3)?
+pub fn limits_first_flight(params: &Params) -> bool {
+    let p = &params.0;
+    p.police != 0 || p.window_cap_bytes != 0 || p.rate_cap_bytes_per_ms != 0
+}
+
 /// Does the action request this of `enum vcc_emit`?
 pub fn emits(action: &Action, emit: vcc_engine::sys::vcc_emit) -> bool {
     u32::from(action.emit) == emit

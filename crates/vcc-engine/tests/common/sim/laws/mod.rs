@@ -12,6 +12,7 @@ mod windows;
 use vcc_engine::{Action, FlowState, Params, Segment, sys};
 
 use super::OPT_OURS;
+use crate::common::limits_first_flight;
 use accecn::Counter;
 use windows::{Place, Shown};
 
@@ -340,7 +341,11 @@ impl Laws {
     }
 
     pub(super) fn syn_to_guest(&mut self, segment: &Segment, action: &Action) {
-        assert_eq!(action.window, segment.window, "law 3: a SYN's window is untouched");
+        if self.is_shadow() || !limits_first_flight(&self.params) {
+            assert_eq!(action.window, segment.window, "law 3: a SYN's window is untouched");
+        }
+        assert!(action.window <= segment.window, "law 1: a SYN's window");
+        assert_eq!(action.window == 0, segment.window == 0, "law 3: a window is not closed");
         let ours = segment.options & OPT_OURS != 0;
         assert_eq!(
             action.strip != 0,
