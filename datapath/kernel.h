@@ -15,13 +15,26 @@ struct sk_buff {
 	uint8_t encapsulation : 1; /* the kernel has put the segment into a tunnel */
 	uint16_t csum_start;	   /* with CHECKSUM_PARTIAL: from `head` to what is to be summed */
 	unsigned char *head, *data;
+	uint32_t end; /* from `head` to the shared info */
 } __attribute__((preserve_access_index));
+
+struct skb_shared_info {
+	uint32_t gso_type;
+} __attribute__((preserve_access_index));
+
+/* Their values are those of netdev features, and so the same on all kernels. */
+#define SKB_GSO_TCPV4	 (1u << 0)
+#define SKB_GSO_TCPV6	 (1u << 4)
+#define SKB_GSO_FRAGLIST (1u << 18)
 
 #define CHECKSUM_COMPLETE 2 /* the kernel has the sum of the frame's bytes */
 #define CHECKSUM_PARTIAL  3 /* the field holds the sum of the pseudo-header only */
 
 /* A kfunc that the verifier replaces by a move. */
 extern void *bpf_cast_to_kern_ctx(void *skb) __ksym;
+
+/* Likewise: what is read through it may be anything. */
+extern void *bpf_rdonly_cast(const void *object, uint32_t btf_id) __ksym;
 
 static __always_inline uint64_t checksum_state(struct __sk_buff *skb)
 {
@@ -39,6 +52,16 @@ static __always_inline bool is_of_fixed_length(struct __sk_buff *skb)
 	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
 
 	return BPF_CORE_READ_BITFIELD(kernels, encapsulation);
+}
+
+/* How a super-segment is to be segmented. */
+static __always_inline uint32_t gso_type(struct __sk_buff *skb)
+{
+	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
+	const struct skb_shared_info *shared = bpf_rdonly_cast(
+	    kernels->head + kernels->end, bpf_core_type_id_kernel(struct skb_shared_info));
+
+	return shared->gso_type;
 }
 
 #endif

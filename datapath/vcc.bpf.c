@@ -24,6 +24,7 @@
 #include "sweep.h"
 #include "table.h"
 #include "timers.h"
+#include "train.h"
 #include "underlays.h"
 #include "unjudged.h"
 #include "work.h"
@@ -352,6 +353,10 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 		bpf_tail_call_static(skb, &call_from_guest, CALL_FACK);
 		return VERDICT_DROP;
 	}
+	if (train_join(skb)) {
+		count(skb->cb[CB_PORT], COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
 	struct work *w = work_of_cpu();
 	int verdict = w ? translate_usual(skb, FROM_GUEST, w) : VERDICT_PASS;
 
@@ -364,6 +369,10 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 
 SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
 {
+	if (train_join(skb)) {
+		count(skb->cb[CB_PORT], COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
 	struct work *w = work_of_cpu();
 	int verdict = w ? translate_usual(skb, TO_GUEST, w) : VERDICT_PASS;
 

@@ -10,6 +10,7 @@ mod filter;
 mod link_layer;
 mod macvlan;
 mod neighbours;
+mod offload;
 mod openvswitch;
 mod packet_socket;
 mod qdisc;
@@ -77,6 +78,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "traffic", look: traffic::look },
     Kind { name: "link-layer", look: link_layer::look },
     Kind { name: "direction", look: direction::look },
+    Kind { name: "offload", look: offload::look },
     Kind { name: "xdp", look: xdp::look },
     Kind { name: "packet-socket", look: packet_socket::look },
     Kind { name: "tcx", look: tcx::look },

@@ -8,4 +8,5 @@ mod feedback;
 mod forger;
 mod offloads;
 mod overlay;
+mod trains;
 mod watch;

@@ -1,6 +1,7 @@
 //! What several kinds look at: the device, the devices around it, and the programs at its hooks.
 
 mod chain;
+pub(super) mod features;
 mod link;
 pub(super) mod route;
 mod sockets;

@@ -4,6 +4,7 @@ mod around;
 mod crafted;
 mod foreign;
 mod hooks;
+mod offloads;
 mod queues;
 mod switch;
 
