@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 16u
+#define LAYOUT_VERSION 17u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -117,6 +117,11 @@ struct vcc_port {
 	uint32_t by_policy;  /* bool: a policy selects the parameters of connections */
 	uint32_t inside;     /* enum vcc_inside: the tunnels to look into */
 	uint32_t generation; /* counts the ports that have had the index; for user space */
+	/*
+	 * Since when it takes all of its guest's new connections (unknown.h); CLOCK_MONOTONIC, and
+	 * never 0 of a port.
+	 */
+	uint32_t attached_s;
 };
 
 /* The occupancy of a port's part of the tables. */
@@ -286,33 +291,34 @@ struct vcc_neighbour {
 enum vcc_count {
 	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
-	COUNT_FRAGMENT,	      /* an IPv4 or IPv6 fragment: passed */
-	COUNT_MALFORMED,      /* truncated headers or inconsistent lengths */
-	COUNT_BAD_OPTIONS,    /* a TCP option with an invalid length; options before it are used */
-	COUNT_SIGNED,	      /* a signed connection (RFC 2385, RFC 5925): passed */
-	COUNT_BAD_FLAGS,      /* an invalid combination of TCP flags */
-	COUNT_UNKNOWN,	      /* a connection whose SYN did not pass this port */
-	COUNT_TABLE_FULL,     /* a SYN when the flow table was full: passed */
-	COUNT_CONTENDED,      /* another CPU held the flow's lock for too long: see unheld.h */
-	COUNT_DROPPED,	      /* dropped by the engine's verdict */
-	COUNT_REWRITE_FAILED, /* a BPF helper failed during the rewrite, or no lane: dropped */
-	COUNT_POLICED,	      /* data beyond the window shown to the guest: dropped */
-	COUNT_FORGED,	      /* our options without negotiation, or impossible counters */
-	COUNT_REPORT_LOST,    /* a FACK could not be sent */
-	COUNT_EVENT_LOST,     /* `events` was full: a segment due to the guest was not sent */
-	COUNT_TRACE_LOST,     /* `traces` was full: an ACK of a traced flow is missing */
-	COUNT_IGNORED,	      /* a SYN that the policy leaves alone */
-	COUNT_DEEP,	      /* TCP behind too many IPv6 extension headers */
-	COUNT_UNJUDGED,	      /* TCP that cannot be parsed where a rule polices: dropped */
-	COUNT_REFUSED,	      /* a SYN when the flow table was full: dropped by on_full */
-	COUNT_GAVE_WAY,	      /* a half-open flow, forgotten to make room for a newer one */
-	COUNT_UNTIMED,	      /* a flow that the timer wheel could not hold: forgotten */
-	COUNT_TIMER_LATE,     /* the port's timer was late by seconds and was restarted */
-	COUNT_PROMISE_BROKEN, /* a guest did not take what was acknowledged in its name: reset */
-	COUNT_OTHER_TUNNEL,   /* inside another tunnel than the connection of these addresses */
-	COUNT_CANNOT_MARK,    /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
-	COUNT_ONE_DIRECTION,  /* a connection of which one direction does not pass this port */
-	COUNT_REVIVED,	      /* a flow that was forgotten, and whose connection goes on */
+	COUNT_FRAGMENT,	       /* an IPv4 or IPv6 fragment: passed */
+	COUNT_MALFORMED,       /* truncated headers or inconsistent lengths */
+	COUNT_BAD_OPTIONS,     /* a TCP option with an invalid length; options before it are used */
+	COUNT_SIGNED,	       /* a signed connection (RFC 2385, RFC 5925): passed */
+	COUNT_BAD_FLAGS,       /* an invalid combination of TCP flags */
+	COUNT_UNKNOWN,	       /* a connection whose SYN did not pass this port */
+	COUNT_TABLE_FULL,      /* a SYN when the flow table was full: passed */
+	COUNT_CONTENDED,       /* another CPU held the flow's lock for too long: see unheld.h */
+	COUNT_DROPPED,	       /* dropped by the engine's verdict */
+	COUNT_REWRITE_FAILED,  /* a BPF helper failed during the rewrite, or no lane: dropped */
+	COUNT_POLICED,	       /* data beyond the window shown to the guest: dropped */
+	COUNT_FORGED,	       /* our options without negotiation, or impossible counters */
+	COUNT_REPORT_LOST,     /* a FACK could not be sent */
+	COUNT_EVENT_LOST,      /* `events` was full: a segment due to the guest was not sent */
+	COUNT_TRACE_LOST,      /* `traces` was full: an ACK of a traced flow is missing */
+	COUNT_IGNORED,	       /* a SYN that the policy leaves alone */
+	COUNT_DEEP,	       /* TCP behind too many IPv6 extension headers */
+	COUNT_UNJUDGED,	       /* TCP that cannot be parsed where a rule polices: dropped */
+	COUNT_REFUSED,	       /* a SYN when the flow table was full: dropped by on_full */
+	COUNT_GAVE_WAY,	       /* a half-open flow, forgotten to make room for a newer one */
+	COUNT_UNTIMED,	       /* a flow that the timer wheel could not hold: forgotten */
+	COUNT_TIMER_LATE,      /* the port's timer was late by seconds and was restarted */
+	COUNT_PROMISE_BROKEN,  /* a guest did not take what was acknowledged in its name: reset */
+	COUNT_OTHER_TUNNEL,    /* inside another tunnel than the connection of these addresses */
+	COUNT_CANNOT_MARK,     /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
+	COUNT_ONE_DIRECTION,   /* a connection of which one direction does not pass this port */
+	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection goes on */
+	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
 	COUNT_MAX,
 };
 

@@ -57,6 +57,12 @@ VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
 	return 0;
 }
 
+/* May the port drop what is of an unknown connection (unknown.h)? */
+static __always_inline bool may_reject_unknown(const struct vcc_port *port)
+{
+	return port->by_policy || rejects_unknown(&port->params);
+}
+
 /* Sends a FACK beside a segment from the guest. */
 static __always_inline void send_report(struct __sk_buff *skb, const struct frame *fr,
 					uint32_t port)
@@ -117,8 +123,9 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	w->tag = tag;
 	if (!port)
 		return VERDICT_PASS;
-	/* The whole engine revives the flow. */
-	if (!e && minisock_of(&w->key, tag, port))
+	/* The whole engine revives the flow, or finds the rule that drops the segment. */
+	if (!e && (minisock_of(&w->key, tag, port) ||
+		   (dir == FROM_GUEST && s->payload_bytes && may_reject_unknown(port))))
 		return HAND_ON;
 	/* Its SYN did not pass this port. */
 	if (!e) {

@@ -6,6 +6,7 @@
 #ifndef VCC_DATAPATH_MINISOCK_H
 #define VCC_DATAPATH_MINISOCK_H
 
+#include "policy.h"
 #include "tag.h"
 #include "engine.h"
 
@@ -52,14 +53,19 @@ static __noinline void minisock_drop(const struct vcc_key *key)
 VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key)
 {
 	struct vcc_host_usage *host = usage_of_host();
+	const struct vcc_port *port = key ? port_at(key->port) : 0;
 
-	if (!f || !key || !host || !leaves_minisock(f))
+	if (!f || !key || !host || !port)
+		return -1;
+	const struct vcc_params *p =
+	    port->by_policy ? rule_params(f->epoch, f->rule) : &port->params;
+
+	if (!p || !leaves_minisock(f, p))
 		return 0;
-	const struct vcc_port *port = port_at(key->port);
 	uint64_t tag = flow_tag(key);
 
 	/* Filled in where it lies, for want of stack; `check` comes last. */
-	if (!port || bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
+	if (bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
 		return -1;
 	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
 

@@ -27,6 +27,7 @@
 #include "train.h"
 #include "underlays.h"
 #include "unjudged.h"
+#include "unknown.h"
 #include "work.h"
 #include "engine.h"
 
@@ -65,12 +66,12 @@ VCC_APART int engine_unheld(const struct vcc_flow *f, const struct vcc_params *p
 
 /*
  * The table is full: `drop` becomes the rule's on_full, and a SYN that passes stays untranslated.
- * Returns null.
+ * If data of its connection would be dropped, so is the SYN. Returns null.
  */
 static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p, uint32_t port,
 						     bool *drop)
 {
-	*drop = p->on_full == ON_FULL_DROP;
+	*drop = p->on_full == ON_FULL_DROP || rejects_unknown(p);
 	count(port, *drop ? COUNT_REFUSED : COUNT_TABLE_FULL);
 	return 0;
 }
@@ -277,17 +278,15 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		if (found == LOCK_GONE && opens)
 			return passes_known(e, port, index, COUNT_CONTENDED) ? VERDICT_PASS
 									     : VERDICT_DROP;
-		if (found == LOCK_GONE) {
-			count(index, COUNT_UNKNOWN);
-			return VERDICT_PASS;
-		}
+		if (found == LOCK_GONE)
+			return passes_unknown(w, dir) ? VERDICT_PASS : VERDICT_DROP;
 	} else {
 		if (opens)
 			e = flow_create(&w->key, dir, port, &drop);
 		else if (!(s->flags & TCP_RST) && !flow_revive(&w->key))
 			e = flow_of(w->tag);
 		else
-			count(index, (s->options & OPT_SIGNED) ? COUNT_SIGNED : COUNT_UNKNOWN);
+			drop = !passes_unknown(w, dir);
 		if (!e)
 			return drop ? VERDICT_DROP : VERDICT_PASS;
 		is_new = true;

@@ -13,6 +13,7 @@
 #include "work.h"
 
 #define NSEC_PER_MSEC 1000000ull
+#define USEC_PER_SEC  1000000u
 /* The furthest deadline: one slot more could be the one being processed. */
 #define FAR_MAX_MS ((FAR_SLOTS - 2) * FAR_MS)
 _Static_assert(LOOK_MIN_MS < NEAR_SLOTS, "deadlines by the millisecond fit the near ring");

@@ -10,6 +10,7 @@
 #define VCC_MINISOCK_H
 
 #include "arrive.h"
+#include "unknown.h"
 
 /* The fields that a minisock has of its flow. */
 #define MINISOCK_FIELDS(FIELD)                                                                     \
@@ -35,6 +36,7 @@
 	FIELD(underlay)                                                                            \
 	FIELD(accecn)                                                                              \
 	FIELD(ace_counted)                                                                         \
+	FIELD(ace_heard)                                                                           \
 	FIELD(settled)                                                                             \
 	FIELD(peer_sends)                                                                          \
 	FIELD(wscale_guest)                                                                        \
@@ -44,18 +46,20 @@
 	FIELD(syn_ip_ecn)
 
 /*
- * Does a forgotten flow leave a minisock? Only if vcc changed its handshake, and if an end may
- * still go on: after both FINs, retransmissions alone follow, and nobody sends by the windows in
- * them.
+ * Does a forgotten flow leave a minisock? Only if vcc changed its handshake, or its rule rejects
+ * what is unknown; and if an end may still go on. After both FINs, retransmissions alone follow:
+ * nobody sends by the windows in them, but they must not be taken for unknown.
  */
-VCC_INLINE bool leaves_minisock(const struct vcc_flow *f)
+VCC_INLINE bool leaves_minisock(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	const uint32_t fins = FLOW_FIN_GUEST | FLOW_FIN_PEER;
+	bool rejects = rejects_unknown(p);
 
 	/* A guest that has refused the SYN reads nothing. */
 	bool is_refused = f->stage == STAGE_CLOSED && !(f->flags & FLOW_SYN_SEEN_GUEST);
+	bool is_over = (f->flags & fins) == fins && !(rejects && flight_bytes(f));
 
-	return f->stage != STAGE_NONE && is_kept(f) && !is_refused && (f->flags & fins) != fins;
+	return f->stage != STAGE_NONE && (is_kept(f) || rejects) && !is_refused && !is_over;
 }
 
 VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
@@ -68,7 +72,8 @@ VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 /*
  * Makes a new flow what the minisock has of it, and treats it by `p`. A handshake goes on where it
  * was. An open connection is one that arrives (arrive.h): the next segments tell how far it has
- * come. Returns 0; -1: no flow is like that.
+ * come, unless none has passed meanwhile. A guest's word would move its own edge. Returns 0; -1: no
+ * flow is like that.
  */
 VCC_INLINE int vcc_revive(struct vcc_flow *f, const struct vcc_minisock *m,
 			  const struct vcc_params *p, uint64_t now_us)
@@ -82,7 +87,11 @@ VCC_INLINE int vcc_revive(struct vcc_flow *f, const struct vcc_minisock *m,
 	cc_init(f->underlay, &f->cc, vcc_max(p->initial_window_segs, 1));
 	if (f->stage >= STAGE_ESTABLISHED) {
 		f->stage = STAGE_ESTABLISHED;
-		return vcc_arrive(f, p, now_us);
+		if (vcc_arrive(f, p, now_us))
+			return -1;
+		if (rejects_unknown(p))
+			f->lags = 0;
+		return 0;
 	}
 	f->flags &= FLOW_TRAVELS;
 	f->last_seen_ms = (uint32_t)(now_us / 1000);

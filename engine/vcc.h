@@ -436,6 +436,7 @@ struct vcc_minisock {
 	uint8_t underlay;
 	uint8_t accecn;
 	uint8_t ace_counted;
+	uint8_t ace_heard;
 	uint8_t settled;
 	uint8_t peer_sends;
 	uint8_t wscale_guest;
@@ -443,7 +444,7 @@ struct vcc_minisock {
 	uint8_t wscale_shown;
 	uint8_t syn_wscale;
 	uint8_t syn_ip_ecn;
-	uint8_t reserved[7];
+	uint8_t reserved[6];
 };
 
 /* Behind the datapath's 16 bytes. */
@@ -484,6 +485,12 @@ enum vcc_on_full {
 	ON_FULL_DROP,	  /* drop its SYN */
 };
 
+/* Where a rule polices: data from the guest of a connection that the port does not know. */
+enum vcc_on_unknown {
+	ON_UNKNOWN_DROP = 0, /* after a grace (unknown.h) */
+	ON_UNKNOWN_PASS,
+};
+
 /* How the underlay's window acts on the guest. */
 enum vcc_act {
 	ACT_WINDOW = 0, /* the guest is shown it (window.h) */
@@ -516,18 +523,20 @@ struct vcc_params {
 	uint32_t idle_handshake_ms;
 	uint32_t idle_closed_ms;
 	/* The flow's pool: flows that share a window (vCC, section 4). */
-	uint16_t pool;	      /* the shell's number for it */
-	uint16_t pool_weight; /* the flow's weight in it; 0: no pool */
-	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
-	uint8_t on_full;      /* enum vcc_on_full; for the shell */
-	uint8_t retransmit;   /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
-	uint8_t act;	      /* enum vcc_act */
-	uint8_t snoop;	      /* bool: the shell acknowledges in the guest's name (snoop.h) */
-	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
-	uint8_t accecn;	      /* bool: ask for AccECN in the guest's name, and accept it */
-	uint8_t migratable;   /* bool: promise nothing that needs vcc after the handshake */
-	uint8_t reserved;
-	uint32_t rtt_target_us; /* with CC_TARGET; 0: by the path's least RTT alone */
+	uint16_t pool;		  /* the shell's number for it */
+	uint16_t pool_weight;	  /* the flow's weight in it; 0: no pool */
+	uint32_t pool_bytes;	  /* the pool's size: all its flows' windows together */
+	uint8_t on_full;	  /* enum vcc_on_full; for the shell */
+	uint8_t retransmit;	  /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
+	uint8_t act;		  /* enum vcc_act */
+	uint8_t snoop;		  /* bool: the shell acknowledges in the guest's name (snoop.h) */
+	uint8_t delays;		  /* bool: measure what round trips wait for (delay.h) */
+	uint8_t accecn;		  /* bool: ask for AccECN in the guest's name, and accept it */
+	uint8_t migratable;	  /* bool: promise nothing that needs vcc after the handshake */
+	uint8_t on_unknown;	  /* enum vcc_on_unknown, with `police`; for the shell */
+	uint32_t rtt_target_us;	  /* with CC_TARGET; 0: by the path's least RTT alone */
+	uint32_t unknown_grace_s; /* until data of unknown connections is dropped; for the shell */
+	uint32_t policed_s; /* written by the shell: the rule polices since then; 0: always has */
 };
 
 #pragma GCC diagnostic pop
@@ -540,6 +549,7 @@ struct vcc_params {
 		.mode = MODE_ENFORCE,						\
 		.guest_ecn = GUEST_ECN_LEAVE,					\
 		.on_full = ON_FULL_PASS,					\
+		.on_unknown = ON_UNKNOWN_DROP,					\
 		.prr = 1,							\
 		.undo = 1,							\
 		.pace_push = 1,							\
@@ -563,6 +573,8 @@ struct vcc_params {
 		/* Longer than Linux retries: 127 s a SYN, 63 s a SYN-ACK. */	\
 		.idle_handshake_ms = 130 * 1000,				\
 		.idle_closed_ms = 10 * 1000,					\
+		/* What is older than the port has time to end, or to pause. */	\
+		.unknown_grace_s = 5 * 60,					\
 	}
 /* clang-format on */
 

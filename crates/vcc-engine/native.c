@@ -101,9 +101,10 @@ int vcc_native_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t n
 	return err;
 }
 
-bool vcc_native_leave_minisock(const struct vcc_flow *f, struct vcc_minisock *m)
+bool vcc_native_leave_minisock(const struct vcc_flow *f, const struct vcc_params *p,
+			       struct vcc_minisock *m)
 {
-	if (!leaves_minisock(f))
+	if (!leaves_minisock(f, p))
 		return false;
 	minisock_keep(m, f);
 	return true;
@@ -116,6 +117,17 @@ int vcc_native_revive(struct vcc_flow *f, const struct vcc_minisock *m, const st
 
 	VCC_LAW(err || flow_invariant(f));
 	return err;
+}
+
+bool vcc_native_rejects_unknown(const struct vcc_params *p)
+{
+	return rejects_unknown(p);
+}
+
+bool vcc_native_drops_unknown(const struct vcc_params *p, const struct vcc_segment *s,
+			      uint32_t attached_s, uint32_t now_s)
+{
+	return drops_unknown(p, s, attached_s, now_s);
 }
 
 bool vcc_native_come_back(struct vcc_flow *f, uint32_t snd_una, uint32_t rcv_wup, uint32_t now_ms)

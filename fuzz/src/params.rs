@@ -25,6 +25,8 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
         p.retransmit = bit(8);
         p.snoop = bit(9);
         p.on_full = bit(10);
+        p.on_unknown = bit(15);
+        p.unknown_grace_s = 0;
         p.accecn = 1 - bit(14);
         if bit(11) != 0 {
             p.beta_1024 = input.u16() % (sys::BETA_ONE as u16 + 1);

@@ -458,19 +458,24 @@ impl Daemon {
             epoch: self.ports.epoch(),
             rules: self.source.policy.rules().len(),
             has_default: self.source.policy.has_default(),
-            ports: self.ports.held().map(port_status).collect(),
+            ports: self.ports.held().map(|held| self.port_status(held)).collect(),
             problems: problems.chain(refused).collect(),
             rejected_requests: self.abuse.count(),
         }
     }
-}
 
-fn port_status(held: &Held) -> PortStatus {
-    PortStatus {
-        device: held.port.device().to_owned(),
-        index: held.index,
-        tenant: held.tenant.clone(),
-        draining: held.draining,
-        neighbours: held.harmful_neighbours().to_vec(),
+    fn port_status(&self, held: &Held) -> PortStatus {
+        PortStatus {
+            device: held.port.device().to_owned(),
+            index: held.index,
+            tenant: held.tenant.clone(),
+            draining: held.draining,
+            // A port that cannot be read is among the problems.
+            unknown_dropped_in_s: held
+                .port
+                .unknown_dropped_in_s(Some(self.ports.shared()))
+                .unwrap_or_default(),
+            neighbours: held.harmful_neighbours().to_vec(),
+        }
     }
 }

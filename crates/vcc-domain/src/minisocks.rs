@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vcc_engine::{FlowState, Minisock};
+use vcc_engine::{FlowState, Minisock, Params};
 
 use crate::key::FlowKey;
 
@@ -29,9 +29,10 @@ impl Minisocks {
         }
     }
 
-    /// The flow is about to be forgotten. The oldest minisock gives way to its own.
-    pub(crate) fn leave(&mut self, key: FlowKey, flow: &FlowState) {
-        let Some(minisock) = flow.minisock() else { return };
+    /// The flow, treated by `params`, is about to be forgotten. The oldest minisock gives way to its
+    /// own.
+    pub(crate) fn leave(&mut self, key: FlowKey, flow: &FlowState, params: &Params) {
+        let Some(minisock) = flow.minisock(params) else { return };
         self.take(&key);
         if self.by_key.len() >= self.max
             && let Some((_, oldest)) = self.oldest.pop_first()
@@ -76,7 +77,7 @@ mod tests {
     fn the_latest_stay() {
         let mut minisocks = Minisocks::new(0);
         for port in 0..=LEAST as u16 {
-            minisocks.leave(key(port), &bound());
+            minisocks.leave(key(port), &bound(), &Params::default());
         }
         assert!(minisocks.take(&key(0)).is_none(), "the oldest gave way");
         assert!(minisocks.take(&key(1)).is_some());
@@ -89,7 +90,7 @@ mod tests {
         let mut minisocks = Minisocks::new(0);
         let mut flow = bound();
         flow.0.wscale_shown = flow.0.wscale_peer;
-        minisocks.leave(key(1), &flow);
+        minisocks.leave(key(1), &flow, &Params::default());
         assert!(minisocks.take(&key(1)).is_none());
     }
 }

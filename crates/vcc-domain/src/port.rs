@@ -38,6 +38,12 @@ use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
 
 const NS_PER_US: u64 = 1000;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// As the engine has the time since when there is a port.
+fn seconds(ns: u64) -> u32 {
+    (ns / NS_PER_S) as u32
+}
 
 /// The host side of one guest's card.
 ///
@@ -60,6 +66,8 @@ pub struct Port {
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     pub(crate) recording: Option<Recording>,
+    /// Since when it takes all of its guest's new connections; None until the first time is known.
+    attached_ns: Option<u64>,
     now_ns: u64,
 }
 
@@ -94,6 +102,7 @@ impl Port {
             passed: Passed::default(),
             traced: None,
             recording: None,
+            attached_ns: None,
             now_ns: 0,
         };
         port.note_treatments();
@@ -276,6 +285,7 @@ impl Port {
     fn note_time(&mut self, now_ns: u64) {
         debug_assert!(now_ns >= self.now_ns, "time runs back");
         self.now_ns = now_ns;
+        self.attached_ns.get_or_insert(now_ns);
     }
 
     /// Finds or creates the flow of a frame that has come.
@@ -358,9 +368,7 @@ impl Port {
             if let Some(id) = self.revive(parsed) {
                 return Ok(id);
             }
-            let is_signed = u32::from(parsed.segment.options) & sys::OPT_SIGNED != 0;
-            self.counters.count(if is_signed { sys::COUNT_SIGNED } else { sys::COUNT_UNKNOWN });
-            return Err(Verdict::Pass);
+            return Err(self.unknown(direction, parsed));
         }
         if self.params().0.mode == Mode::Drain.number() {
             return Err(Verdict::Pass);
@@ -371,7 +379,7 @@ impl Port {
             self.counters.count(sys::COUNT_IGNORED);
             return Err(Verdict::Pass);
         }
-        let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP;
+        let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP || params.rejects_unknown();
         let Some(id) = self.insert(parsed.key) else {
             let (counter, verdict) = match drops {
                 true => (sys::COUNT_REFUSED, Verdict::Drop),
@@ -386,9 +394,33 @@ impl Port {
         Ok(id)
     }
 
+    /// Counts a segment whose connection the port does not know. The verdict is that of
+    /// `datapath/unknown.h`.
+    fn unknown(&mut self, direction: Direction, parsed: &Parsed) -> Verdict {
+        let segment = &parsed.segment;
+        let now_s = seconds(self.now_ns);
+        let attached_s = self.attached_ns.map_or(now_s, seconds);
+        let drops = |guest_opened| {
+            let (_, params) = self.treatments.judge(&parsed.key, guest_opened);
+            params.drops_unknown(segment, attached_s, now_s)
+        };
+        let drains = self.params().0.mode == Mode::Drain.number();
+        let is_dropped =
+            direction == Direction::FromGuest && !drains && [true, false].into_iter().all(drops);
+        let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
+        self.counters.count(match (is_dropped, is_signed) {
+            (true, _) => sys::COUNT_UNKNOWN_DROPPED,
+            (false, true) => sys::COUNT_SIGNED,
+            (false, false) => sys::COUNT_UNKNOWN,
+        });
+        if is_dropped { Verdict::Drop } else { Verdict::Pass }
+    }
+
     /// A new flow; None if there is no room for it.
     fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
-        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
+        let treatments = &self.treatments;
+        let params_of = |flow: &FlowState| *treatments.of(flow);
+        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of) {
             Room::Free => {}
             Room::Made(gave_way) => {
                 (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
@@ -556,7 +588,7 @@ impl Port {
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) {
-            self.table.leave_minisock(id);
+            self.table.leave_minisock(id, &params);
             self.forget(id);
             return;
         }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use slab::Slab;
-use vcc_engine::{FlowState, Minisock, half_open_max};
+use vcc_engine::{FlowState, Minisock, Params, half_open_max};
 
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
@@ -131,13 +131,19 @@ impl Table {
         all.into_iter().map(|(_, id)| *id).collect()
     }
 
-    /// Inserts a flow before its first segment, with a deadline.
-    pub(crate) fn insert(&mut self, key: FlowKey, look_ns: u64) -> Room {
+    /// Inserts a flow before its first segment, with a deadline. `params_of`: the treatment of one that
+    /// gives way.
+    pub(crate) fn insert(
+        &mut self,
+        key: FlowKey,
+        look_ns: u64,
+        params_of: impl Fn(&FlowState) -> Params,
+    ) -> Room {
         let half_open_max = half_open_max(u32::try_from(self.max_flows).unwrap_or(u32::MAX));
         let mut gave_way = 0;
         if self.entries.len() >= self.max_flows {
             let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
-            self.retire(*oldest);
+            self.retire(*oldest, &params_of);
             gave_way += 1;
         }
         let handshakes_since = |number: &u64| self.handshakes - number;
@@ -145,7 +151,7 @@ impl Table {
             && (self.half_open.len() >= half_open_max as usize
                 || handshakes_since(number) >= half_open_max.into())
         {
-            self.retire(*oldest);
+            self.retire(*oldest, &params_of);
             gave_way += 1;
         }
         let half_open = Some(self.handshakes);
@@ -162,9 +168,9 @@ impl Table {
     }
 
     /// The connection may go on after its flow is removed.
-    pub(crate) fn leave_minisock(&mut self, id: FlowId) {
+    pub(crate) fn leave_minisock(&mut self, id: FlowId, params: &Params) {
         if let Some(Entry { key, state, .. }) = self.entries.get(id.0) {
-            self.minisocks.leave(*key, state);
+            self.minisocks.leave(*key, state, params);
         }
     }
 
@@ -176,8 +182,10 @@ impl Table {
         self.minisocks.take(key)
     }
 
-    fn retire(&mut self, id: FlowId) {
-        self.leave_minisock(id);
+    fn retire(&mut self, id: FlowId, params_of: impl Fn(&FlowState) -> Params) {
+        if let Some(params) = self.get(id).map(|entry| params_of(&entry.state)) {
+            self.leave_minisock(id, &params);
+        }
         self.remove(id);
     }
 
@@ -244,6 +252,10 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn plain(_: &FlowState) -> Params {
+        Params::default()
+    }
     use crate::testing::rng::Rng;
 
     fn key(port: u16) -> FlowKey {
@@ -254,7 +266,7 @@ mod tests {
     fn flows_come_due_in_order_of_time() {
         let mut table = Table::new(16);
         for (port, look_ns) in [(3, 30), (1, 20), (2, 20)] {
-            assert_eq!(table.insert(key(port), look_ns), Room::Free);
+            assert_eq!(table.insert(key(port), look_ns, plain), Room::Free);
         }
         let [first, second] = [1, 2].map(|port| table.find(&key(port)).expect("a flow"));
         assert_eq!(table.due(19), None);
@@ -288,7 +300,7 @@ mod tests {
                     model.insert(key, at_ns);
                 }
                 (_, None) => {
-                    assert_eq!(table.insert(key, at_ns), Room::Free);
+                    assert_eq!(table.insert(key, at_ns, plain), Room::Free);
                     table.end_handshake(table.find(&key).expect("a flow"));
                     model.insert(key, at_ns);
                 }
@@ -307,22 +319,23 @@ mod tests {
         let ports = |table: &Table| -> Vec<u16> {
             table.iter().map(|entry| entry.key.guest().port()).collect()
         };
-        assert_eq!([1, 2].map(|port| table.insert(key(port), 0)), [Room::Free; 2]);
+        assert_eq!([1, 2].map(|port| table.insert(key(port), 0, plain)), [Room::Free; 2]);
         assert_eq!(
-            table.insert(key(3), 0),
+            table.insert(key(3), 0, plain),
             Room::Made(1),
             "a quarter of the table is for half-open flows"
         );
         assert_eq!(ports(&table), [2, 3]);
         for port in [2, 3, 4, 5, 6, 7, 8, 9] {
-            let _ = table.find(&key(port)).is_some() || table.insert(key(port), 0) == Room::Free;
+            let _ =
+                table.find(&key(port)).is_some() || table.insert(key(port), 0, plain) == Room::Free;
             table.end_handshake(table.find(&key(port)).expect("a flow"));
         }
         assert_eq!(table.len(), table.max_flows());
-        assert_eq!(table.insert(key(10), 0), Room::None);
+        assert_eq!(table.insert(key(10), 0, plain), Room::None);
         table.remove(table.find(&key(5)).expect("a flow"));
-        assert_eq!(table.insert(key(10), 0), Room::Free);
-        assert_eq!(table.insert(key(11), 0), Room::Made(1));
+        assert_eq!(table.insert(key(10), 0, plain), Room::Free);
+        assert_eq!(table.insert(key(11), 0, plain), Room::Made(1));
         assert_eq!(ports(&table), [2, 3, 4, 6, 7, 8, 9, 11]);
     }
 
@@ -330,7 +343,7 @@ mod tests {
     fn a_handshake_gives_way_when_as_many_as_have_room_have_begun_since() {
         let mut table = Table::new(16);
         for port in 1..=5 {
-            let room = table.insert(key(port), 0);
+            let room = table.insert(key(port), 0, plain);
             assert_eq!(room, if port == 5 { Room::Made(1) } else { Room::Free }, "{port}");
             if port > 1 {
                 table.end_handshake(table.find(&key(port)).expect("a flow"));

@@ -39,7 +39,7 @@ pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use loaded::{Hooks, Loaded, Slot};
 pub use name::ParseNameError;
-pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, Params};
+pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, OnUnknown, Params};
 pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
@@ -85,6 +85,7 @@ unsafe extern "C-unwind" {
     ) -> std::ffi::c_int;
     fn vcc_native_leave_minisock(
         flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
         minisock: *mut sys::vcc_minisock,
     ) -> bool;
     fn vcc_native_revive(
@@ -220,11 +221,12 @@ impl FlowState {
         (err == 0).then_some(self)
     }
 
-    /// What is kept of the flow when it is forgotten. None if nobody depends on it any more.
-    pub fn minisock(&self) -> Option<Minisock> {
+    /// What is kept of the flow, treated by `params`, when it is forgotten. None if nobody depends on
+    /// it any more.
+    pub fn minisock(&self, params: &Params) -> Option<Minisock> {
         let mut minisock = Minisock::default();
-        // SAFETY: both point to live values of the C types for the length of the call.
-        let leaves = unsafe { vcc_native_leave_minisock(&self.0, &mut minisock.0) };
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let leaves = unsafe { vcc_native_leave_minisock(&self.0, &params.0, &mut minisock.0) };
         leaves.then_some(minisock)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{ParseNameError, Underlay, sys};
+use crate::{ParseNameError, Segment, Underlay, sys};
 
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:path, $name:literal;)* }) => {
@@ -81,6 +81,16 @@ named!(
 );
 
 named!(
+    /// Where a rule polices, treatment of a guest's data whose connection the port does not know.
+    OnUnknown, "answer to data of unknown connections", {
+        /// It is dropped, after a grace.
+        Drop = sys::ON_UNKNOWN_DROP, "drop";
+        /// It passes untranslated.
+        Pass = sys::ON_UNKNOWN_PASS, "pass";
+    }
+);
+
+named!(
     /// How the underlay's window acts on the guest.
     Act, "way to act on the guest", {
         /// The guest is shown it.
@@ -106,6 +116,13 @@ named!(
 
 unsafe extern "C" {
     safe fn vcc_native_params_default(params: &mut sys::vcc_params);
+    fn vcc_native_rejects_unknown(params: *const sys::vcc_params) -> bool;
+    fn vcc_native_drops_unknown(
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        attached_s: u32,
+        now_s: u32,
+    ) -> bool;
 }
 
 /// The engine's parameters: how connections are treated. `struct vcc_params` says what each field
@@ -129,6 +146,27 @@ impl Params {
 
     pub fn underlay(&self) -> Option<Underlay> {
         Underlay::from_number(self.0.underlay)
+    }
+
+    /// Is a guest's data dropped whose connection is unknown, once the grace is over?
+    pub fn rejects_unknown(&self) -> bool {
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        unsafe { vcc_native_rejects_unknown(&self.0) }
+    }
+
+    /// Is this segment from the guest, of an unknown connection, dropped? `attached_s`: since when
+    /// there is a port, on the clock of `now_s`, in seconds.
+    pub fn drops_unknown(&self, segment: &Segment, attached_s: u32, now_s: u32) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { vcc_native_drops_unknown(&self.0, segment, attached_s, now_s) }
+    }
+
+    /// The time until [`Self::drops_unknown`] begins; None: it never does.
+    pub fn unknown_grace_left_s(&self, attached_s: u32, now_s: u32) -> Option<u32> {
+        let since_s = attached_s.max(self.0.policed_s);
+        let end_s = u64::from(since_s) + u64::from(self.0.unknown_grace_s);
+        let left_s = end_s.saturating_sub(now_s.into());
+        self.rejects_unknown().then(|| u32::try_from(left_s).unwrap_or(u32::MAX))
     }
 }
 

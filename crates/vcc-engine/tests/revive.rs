@@ -10,7 +10,7 @@ const MS_US: u64 = 1000;
 fn forgotten(mut conn: Conn, idle_ms: u32) -> Conn {
     conn.wait_us((u64::from(idle_ms) + 1000) * MS_US);
     assert_ne!(conn.deadline().forget, 0, "it has been idle for long");
-    let minisock = conn.flow.minisock().expect("the guest may still read windows");
+    let minisock = conn.flow.minisock(&conn.params).expect("the guest may still read windows");
     conn.flow = FlowState::default();
     conn.wait_us(3_600_000 * MS_US);
     assert!(conn.flow.revive(&minisock, &conn.params, conn.now_us));
@@ -52,6 +52,8 @@ fn the_guests_own_rst_does_not_end_what_it_reads() {
     let window_bytes = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una);
     assert_eq!(conn.send(1000, 1000).police, 0);
     assert_ne!(conn.send(window_bytes + 100_000, 1000).police, 0);
+    // Nor is what is below that a retransmission.
+    assert_ne!(conn.send(window_bytes + 50_000, 1000).police, 0);
     let ack = conn.peer_ack(2000);
     assert!(ack.window > 0 && conn.shown_bytes(&ack) <= u32::from(PEER_WINDOW) << PEER_WSCALE);
 }
@@ -78,21 +80,63 @@ fn an_old_connection_ends_for_good() {
     let mut conn = Conn::established(underlay("dctcp"), 5);
     conn.guest_gets(conn.ack(0).fin());
     conn.guest_sends(conn.data(0, 0).fin().ack(conn.peer_seq(1)));
-    assert!(conn.flow.minisock().is_none(), "both ends have closed");
+    assert!(conn.flow.minisock(&conn.params).is_none(), "both ends have closed");
     // The guest refuses a SYN, and reads nothing.
     let mut conn = Conn::new(underlay("dctcp"), 5);
     conn.peer_syn(linux_syn());
     conn.guest_sends(seg().rst().seq(0).ack(conn.peer_seq(0)));
     assert_eq!(conn.flow.stage, sys::STAGE_CLOSED as u8);
-    assert!(conn.flow.minisock().is_none());
-    assert!(FlowState::default().minisock().is_none());
+    assert!(conn.flow.minisock(&conn.params).is_none());
+    assert!(FlowState::default().minisock(&conn.params).is_none());
+}
+
+/// Where its rule rejects what is unknown, the guest may still repeat what was lost.
+#[test]
+fn an_old_connection_repeats_what_was_lost() {
+    for police in [0, 1] {
+        let mut conn = Conn::established(params(|p| p.police = police), 5);
+        conn.guest_gets(conn.ack(0).fin());
+        conn.guest_sends(conn.data(0, 1000).fin().ack(conn.peer_seq(1)));
+        let lost = conn.flow.minisock(&conn.params);
+        assert_eq!(lost.is_some(), police == 1);
+        if let Some(minisock) = lost {
+            conn.flow = FlowState::default();
+            assert!(conn.flow.revive(&minisock, &conn.params, conn.now_us));
+            assert_eq!(conn.send(0, 1000).police, 0);
+            let window_bytes = conn.flow.right_edge.wrapping_sub(conn.flow.snd_una);
+            assert_ne!(conn.send(window_bytes + 100_000, 1000).police, 0);
+        }
+        conn.guest_gets(conn.ack(1001).seq(conn.peer_seq(1)));
+        assert!(conn.flow.minisock(&conn.params).is_none(), "it has arrived");
+    }
+}
+
+/// A connection that vcc has not changed is forgotten without a trace, unless it would be rejected.
+#[test]
+fn what_was_not_changed_is_kept_where_the_unknown_is_rejected() {
+    let plain = |police| {
+        params(|p| {
+            (p.police, p.feedback, p.accecn) = (police, 0, 0);
+            p.underlay = "reno".parse::<vcc_engine::Underlay>().expect("an underlay").number();
+        })
+    };
+    for police in [0, 1] {
+        let syn = seg().syn().win(64_240).mss(1460);
+        let conn = Conn::accepted(plain(police), 5, syn, syn);
+        assert_eq!(conn.flow.minisock(&conn.params).is_some(), police == 1);
+        let passing = Params(sys::vcc_params {
+            on_unknown: vcc_engine::OnUnknown::Pass.number(),
+            ..conn.params.0
+        });
+        assert!(conn.flow.minisock(&passing).is_none());
+    }
 }
 
 #[test]
 fn what_nobody_may_describe_is_not_revived() {
     let mut conn = Conn::established(underlay("dctcp"), 5);
     conn.flow.0.underlay = 77;
-    let minisock = conn.flow.minisock().expect("a minisock");
+    let minisock = conn.flow.minisock(&conn.params).expect("a minisock");
     assert!(!FlowState::default().revive(&minisock, &conn.params, conn.now_us));
 }
 

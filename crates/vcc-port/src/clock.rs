@@ -9,3 +9,8 @@ pub fn monotonic() -> Duration {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
+
+/// The same in seconds, as the datapath has the time since when there is a port. Never 0.
+pub(crate) fn now_s() -> u32 {
+    u32::try_from(monotonic().as_secs()).unwrap_or(u32::MAX).max(1)
+}

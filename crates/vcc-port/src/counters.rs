@@ -53,6 +53,7 @@ counters! {
     CANNOT_MARK: COUNT_CANNOT_MARK, "cannot_mark", "passed: marked outside a tunnel whose inside cannot carry the mark";
     ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "translated, not limited: a connection whose guest answers another way";
     REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and went on";
+    UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN did not pass while vcc was attached";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -34,6 +34,7 @@ impl AttachOptions {
             by_policy: by_policy.into(),
             inside: self.inside.bits(),
             generation: 0,
+            attached_s: 0,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What user space says of a port, and the parameters in it.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::{Params, sys};
+use vcc_engine::{Mode, Params, sys};
 use vcc_policy::Tunnels;
 
+use crate::clock::now_s;
 use crate::plain::{from_bytes, to_bytes};
 use crate::{Error, Result, lock};
 
@@ -43,10 +44,25 @@ impl Of<'_> {
         if port.generation != self.generation {
             return Ok(false);
         }
+        let before = port;
         change(&mut port);
+        if takes_more(&before, &port) {
+            port.attached_s = now_s();
+        }
         write(self.ports, self.index, &port)?;
         Ok(true)
     }
+}
+
+/// Does the port take connections now that it did not take before, so that there may be some that it
+/// does not know?
+fn takes_more(before: &sys::vcc_port, now: &sys::vcc_port) -> bool {
+    let takes_new = |port: &sys::vcc_port| {
+        let mode = port.params.mode;
+        mode != Mode::Drain.number() && (port.by_policy != 0 || mode != Mode::Ignore.number())
+    };
+    let looks_into = |port: &sys::vcc_port| port.inside % sys::INSIDE_KNOWN;
+    takes_new(now) && (!takes_new(before) || looks_into(now) & !looks_into(before) != 0)
 }
 
 /// A port takes new connections inside these tunnels. Those that it knows may depend on it, whatever

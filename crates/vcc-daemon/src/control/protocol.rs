@@ -114,6 +114,10 @@ pub struct PortStatus {
     pub index: u32,
     pub tenant: Option<String>,
     pub draining: bool,
+    /// The seconds until data of connections that the port does not know is dropped; 0: it is dropped,
+    /// none: it passes.
+    #[serde(default)]
+    pub unknown_dropped_in_s: Option<u32>,
     /// Who else works on the device, and may hide segments from vcc or turn its figures wrong.
     #[serde(default)]
     pub neighbours: Vec<Finding>,

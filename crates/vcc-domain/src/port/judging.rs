@@ -2,7 +2,7 @@
 
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
-use super::Port;
+use super::{Port, seconds};
 use crate::frame::Direction;
 use crate::key::FlowKey;
 use crate::rules::{Rule, RuleTotals, Rules};
@@ -14,7 +14,7 @@ impl Port {
     /// handshake, which end it as they began. A connection that is to be ignored and does not depend
     /// on the port is forgotten; of which something is held or promised, when that has arrived.
     pub fn set_rules(&mut self, rules: Rules) {
-        self.treatments.apply(rules);
+        self.treatments.apply(rules, seconds(self.now_ns));
         self.note_treatments();
         for id in self.table.ids() {
             self.settle_rule(id);

@@ -1,6 +1,6 @@
 //! The list of keys, in the order of documentation and help.
 
-use vcc_engine::{Act, GuestEcn, Mode, OnFull, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, OnFull, OnUnknown, Underlay};
 
 use super::{Field, Key, Kind, Need, Scope};
 use crate::problem::Severity;
@@ -83,6 +83,11 @@ const GUEST_ECN: Kind = Kind::Name {
 const ON_FULL: Kind = Kind::Name {
     noun: "a treatment of connections beyond a full table",
     values: || OnFull::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
+
+const ON_UNKNOWN: Kind = Kind::Name {
+    noun: "a treatment of data whose connection is unknown",
+    values: || OnUnknown::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
 };
 
 const ACTS: Kind = Kind::Name {
@@ -217,6 +222,27 @@ pub static KEYS: &[Key] = &[
             engine!(police),
             "[Drop](enforcement.md) data that a guest sends beyond the window that it \
              was shown.",
+        )
+    },
+    Key {
+        needs: &[Need::Key("police")],
+        ..key(
+            "on_unknown",
+            ON_UNKNOWN,
+            engine!(on_unknown),
+            "With `police`: data that a guest sends on a connection which the port \
+             [does not know](enforcement.md#unknown-connections) is dropped once the grace is over \
+             (drop), or passes (pass).",
+        )
+    },
+    Key {
+        needs: &[Need::Key("police")],
+        ..key(
+            "unknown_grace",
+            Kind::Time { unit_us: SECOND_US, min_us: 0, max_us: LONGEST_IDLE_US },
+            engine!(unknown_grace_s),
+            "With `police` and `on_unknown = \"drop\"`: the time after vcc is attached to the port, or \
+             after the rule began to police, in which such data still passes.",
         )
     },
     Key {

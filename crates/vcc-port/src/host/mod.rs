@@ -12,6 +12,7 @@ use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object};
 use vcc_engine::sys;
 
 use crate::arrive::Origin;
+use crate::clock::now_s;
 use crate::maps::{self, Maps};
 use crate::plain::{from_bytes, to_bytes};
 use crate::policy::SharedPolicy;
@@ -127,6 +128,8 @@ impl Host {
         let port = sys::vcc_port {
             flows_max: port.flows_max.min(constants.flows_max),
             generation: before.generation.wrapping_add(1),
+            // Of a port that comes from another version, the time stays.
+            attached_s: if port.attached_s == 0 { now_s() } else { port.attached_s },
             ..*port
         };
         params::write(&self.maps.ports, index, &port)?;

@@ -1,12 +1,15 @@
 //! Writing one of the two editions of a policy, while the other is in force.
 
+use std::collections::HashMap;
+
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::{Act, sys};
-use vcc_policy::{Compiled, Policy, RuleSet, Treatment};
+use vcc_engine::{Act, Params, sys};
+use vcc_policy::{Compiled, Policy, Rule, RuleSet, Treatment};
 
 use super::RuleTotals;
 use super::maps::{NAME_BYTES, PolicyMaps};
 use super::prefixes;
+use crate::clock::now_s;
 use crate::plain::{Dense, Plain, from_bytes, to_bytes};
 use crate::{Error, Result};
 
@@ -38,8 +41,13 @@ pub(super) fn write(
     pools: &[u16],
 ) -> Result<()> {
     let rules = policy.rules();
-    let params: Vec<sys::vcc_params> =
-        rules.iter().map(|rule| params(rule.treatment(), policy, pools)).collect();
+    let before = policing(maps, (edition + 1) % sys::EDITIONS)?;
+    let of_rule = |rule: &Rule| {
+        let mut params = params(rule.treatment(), policy, pools);
+        params.policed_s = policed_s(rule.name(), &params, before.as_ref());
+        params
+    };
+    let params: Vec<sys::vcc_params> = rules.iter().map(of_rule).collect();
     let names: Vec<[u8; NAME_BYTES as usize]> = rules.iter().map(|r| name(r.name())).collect();
     let none = sys::vcc_rule_totals::default();
     write_half(&maps.rules, edition, &params, sys::vcc_params::default())?;
@@ -68,6 +76,41 @@ pub(super) fn write_tenant(
     set: &RuleSet,
 ) -> Result<()> {
     write_part(&maps.tenants, edition, port, &[sys::vcc_rule_set { words: *set }])
+}
+
+pub(super) fn rules_of_port(maps: &PolicyMaps, edition: u32, port: u32) -> Result<Vec<Params>> {
+    let set: sys::vcc_rule_set = read(&maps.tenants, half(&maps.tenants, edition).start + port)?;
+    let rules = rule_names(maps, edition)?.len();
+    let has = |rule: &usize| set.words[rule / 64] >> (rule % 64) & 1 != 0;
+    let params = |rule| read(&maps.rules, half(&maps.rules, edition).start + rule as u32);
+    (0..rules).filter(has).map(|rule| params(rule).map(Params)).collect()
+}
+
+/// Since when each rule of an edition polices, by its name. None: there is no such edition.
+fn policing(maps: &PolicyMaps, edition: u32) -> Result<Option<HashMap<String, u32>>> {
+    let names = rule_names(maps, edition)?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let mut since = HashMap::new();
+    for (name, at) in names.into_iter().zip(half(&maps.rules, edition)) {
+        let params: sys::vcc_params = read(&maps.rules, at)?;
+        if Params(params).rejects_unknown() {
+            since.insert(name, params.policed_s);
+        }
+    }
+    Ok(Some(since))
+}
+
+/// A rule that polices from now on may get connections that were left alone before, and are unknown. 0
+/// of one that always has policed, as far as is known.
+fn policed_s(name: &str, params: &sys::vcc_params, before: Option<&HashMap<String, u32>>) -> u32 {
+    match before {
+        Some(before) if Params(*params).rejects_unknown() => {
+            before.get(name).copied().unwrap_or_else(now_s)
+        }
+        _ => 0,
+    }
 }
 
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {

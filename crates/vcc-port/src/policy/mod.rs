@@ -10,7 +10,7 @@ mod rules;
 use std::path::Path;
 
 use libbpf_rs::{MapCore, MapFlags};
-use vcc_engine::sys;
+use vcc_engine::{Params, sys};
 use vcc_policy::{Policy, RuleSet};
 
 use crate::plain::to_bytes;
@@ -191,6 +191,11 @@ impl SharedPolicy {
         let epoch = self.epoch()?;
         let rules = self.rule_names(epoch)?.len() as u32;
         edition::totals(&self.maps, epoch % sys::EDITIONS, rules)
+    }
+
+    /// The rules in force that connections of the port with this index may meet.
+    pub(crate) fn rules_of_port(&self, index: u32) -> Result<Vec<Params>> {
+        edition::rules_of_port(&self.maps, self.epoch()? % sys::EDITIONS, index)
     }
 
     pub fn pools(&self) -> Result<Vec<PoolUse>> {

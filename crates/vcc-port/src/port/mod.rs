@@ -14,6 +14,7 @@ use vcc_engine::{Delays, Mode, Params, sys};
 use vcc_policy::Tunnels;
 
 use crate::arrive::Origin;
+use crate::clock::now_s;
 use crate::device::{self, Device};
 use crate::host::Host;
 use crate::maps::Maps;
@@ -21,8 +22,8 @@ use crate::pins::Pin;
 use crate::sweep::Sweep;
 use crate::tcx::{self, Hook};
 use crate::{
-    Arrived, Counters, Error, Flow, FlowId, Result, RunTime, Usage, counts, flows, params,
-    run_time, usage,
+    Arrived, Counters, Error, Flow, FlowId, Result, RunTime, SharedPolicy, Usage, counts, flows,
+    params, run_time, usage,
 };
 
 /// An attachment. Unless it is pinned, dropping it detaches.
@@ -169,6 +170,23 @@ impl Port {
 
     pub fn params(&self) -> Result<Params> {
         Ok(params::of(&self.said()?))
+    }
+
+    /// The seconds until data from the guest is dropped whose connection the port does not know; 0: it is
+    /// dropped, None: it passes. Where rules differ, that of the rule that drops it last. `policy`: the
+    /// one that the port may be under.
+    pub fn unknown_dropped_in_s(&self, policy: Option<&SharedPolicy>) -> Result<Option<u32>> {
+        let said = self.said()?;
+        let treatments = match policy {
+            Some(policy) if said.by_policy != 0 => policy.rules_of_port(self.seat()?.index)?,
+            _ if said.by_policy != 0 => Vec::new(),
+            _ => vec![params::of(&said)],
+        };
+        if said.params.mode == Mode::Drain.number() {
+            return Ok(None);
+        }
+        let left_s = |it: &Params| it.unknown_grace_left_s(said.attached_s, now_s());
+        Ok(treatments.iter().filter_map(left_s).max())
     }
 
     pub fn set_mode(&self, mode: Mode) -> Result<()> {

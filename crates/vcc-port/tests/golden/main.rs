@@ -36,3 +36,4 @@ mod state;
 mod table;
 mod tap;
 mod unjudged;
+mod unknown;

@@ -4,6 +4,7 @@ use std::time::Duration;
 use serde::Serialize;
 use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
+use vcc_port::{Port, SharedPolicy};
 
 use super::seconds;
 use crate::output;
@@ -53,19 +54,38 @@ fn can_attach(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.ok || check.need != Need::Attach)
 }
 
+const PAGE: &str = "docs/enforcement.md, Unknown connections";
+
 #[derive(Serialize)]
 struct DeviceReport<'a> {
     device: &'a str,
+    /// The seconds until data of unknown connections is dropped; 0: it is dropped, none: it passes.
+    unknown_dropped_in_s: Option<u32>,
     findings: Vec<Finding>,
+}
+
+/// None without a port that this version reads.
+fn unknown_dropped_in_s(device: &str) -> Option<u32> {
+    let policy = SharedPolicy::find().ok().flatten();
+    Port::open(device).ok()?.unknown_dropped_in_s(policy.as_ref()).ok().flatten()
 }
 
 fn look_at(device: &str, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let findings = coexistence::findings(device, Some(arguments.seconds))?;
+    let unknown_dropped_in_s = unknown_dropped_in_s(device);
     let harmless = findings.iter().all(|finding| finding.severity < Severity::Problem);
     if arguments.json {
-        output::say_json(&DeviceReport { device, findings })?;
+        output::say_json(&DeviceReport { device, unknown_dropped_in_s, findings })?;
     } else {
         output::say(&report_of(device, &findings));
+        let unknown = "data of connections that the port does not know";
+        match unknown_dropped_in_s {
+            None => {}
+            Some(0) => output::say(&format!("Dropped, as a rule polices: {unknown}.\n")),
+            Some(seconds) => output::say(&format!(
+                "Dropped in {seconds} s, as a rule polices: {unknown} ({PAGE}).\n"
+            )),
+        }
     }
     Ok(code(harmless))
 }

@@ -61,11 +61,18 @@ fn told(status: &Status) -> String {
         ("INDEX", Align::Right),
         ("TENANT", Align::Left),
         ("STATE", Align::Left),
+        ("UNKNOWN", Align::Left),
     ]);
     for port in ports {
         let tenant = port.tenant.clone().unwrap_or_else(|| "-".to_owned());
         let state = if port.draining { "draining" } else { "attached" };
-        table.row([port.device.clone(), port.index.to_string(), tenant, state.to_owned()]);
+        let unknown = match port.unknown_dropped_in_s {
+            None => "pass".to_owned(),
+            Some(0) => "dropped".to_owned(),
+            Some(seconds) => format!("dropped in {}", age(seconds.into())),
+        };
+        let index = port.index.to_string();
+        table.row([port.device.clone(), index, tenant, state.to_owned(), unknown]);
     }
     text + &table.render()
 }

@@ -137,7 +137,9 @@ impl Port {
         if snooped.snoop.is_promise_due() {
             snooped.copies.begin(self.now_ns);
         }
-        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS)) {
+        let treatments = &self.treatments;
+        let params_of = |flow: &FlowState| *treatments.of(flow);
+        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of) {
             Room::Free | Room::Made(_) => {}
             Room::None => return None,
         }
