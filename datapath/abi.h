@@ -130,6 +130,7 @@ struct vcc_usage {
 	uint32_t half_open;	  /* half-open flows among them */
 	uint32_t neighbours;	  /* addresses of the guest that are known */
 	uint32_t turn_longest_us; /* longest turn of the port's wheel */
+	uint64_t rate_full_ns;	  /* the guest's bucket (guest_rate.h); CLOCK_MONOTONIC */
 };
 
 /* The occupancy of the table by all ports. */

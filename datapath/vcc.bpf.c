@@ -30,6 +30,7 @@
 #include "unknown.h"
 #include "work.h"
 #include "engine.h"
+#include "guest_rate.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -160,6 +161,22 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 	return VERDICT_PASS;
 }
 
+/*
+ * Drops what exceeds the rate of all the guest's connections, of which `f` is one. Apart, for want
+ * of stack.
+ */
+static __noinline bool cap_guest_rate(const struct vcc_flow *f, const struct vcc_params *p,
+				      uint32_t port, const struct vcc_segment *s,
+				      struct vcc_action *a)
+{
+	struct vcc_usage *used = usage_of(port);
+
+	if (!used || !exceeds_guest_rate(&used->rate_full_ns, f, p, s, a))
+		return false;
+	drop_policed(a);
+	return true;
+}
+
 /* Runs the engine on a held flow. */
 static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *port,
 				   const struct vcc_params *p, enum direction dir,
@@ -172,6 +189,8 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *p
 		pool_enter(&e->flow, p, s, dir == TO_GUEST);
 	if (dir == FROM_GUEST) {
 		engine_from_guest(&e->flow, p, s, a);
+		if (p->guest_rate_cap_bytes_per_ms && cap_guest_rate(&e->flow, p, key->port, s, a))
+			count_policed(&e->flow);
 	} else {
 		engine_to_guest(&e->flow, p, s, a);
 		if (port->params.trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) &&
@@ -240,6 +259,8 @@ static __noinline int translate_unheld(struct __sk_buff *skb, enum direction dir
 	if (!p)
 		return VERDICT_PASS;
 	engine_unheld(&e->flow, p, &w->segment, &w->action, dir);
+	if (dir == FROM_GUEST && p->guest_rate_cap_bytes_per_ms)
+		cap_guest_rate(&e->flow, p, index, &w->segment, &w->action);
 	return carry_out(skb, dir, index, &w->frame, &w->segment, &w->action);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The handshake in both roles (RFC 9293, 3.5), with ECN negotiated on behalf of a guest that has
- * none (RFC 3168, 6.1.1). The windows of SYNs are unscaled, and lowered only to a
- * limited first flight (law 3).
+ * none (RFC 3168, 6.1.1). The windows of SYNs are unscaled, and lowered only to a limited first
+ * flight (law 3).
  *
  * A SYN into a live connection may be forged, stray, or the start of a new connection. Its receiver
  * decides (RFC 9293, 3.10.7.4; RFC 5961, 4): vcc applies the SYN when the receiver answers it.

@@ -516,6 +516,8 @@ struct vcc_params {
 	uint32_t window_max_bytes;	/* largest window that is shown exactly */
 	uint32_t window_cap_bytes;	/* maximum of a window; 0: none */
 	uint32_t rate_cap_bytes_per_ms; /* maximum of window / RTT; 0: none */
+	/* With `police`, for the shell: of all connections of the guest together; 0: none. */
+	uint32_t guest_rate_cap_bytes_per_ms;
 	uint32_t rto_min_us;
 	uint32_t emit_after_us;	      /* time without progress until duplicate ACKs are sent */
 	uint32_t idle_established_ms; /* idle time until an established flow is forgotten */

@@ -3,6 +3,7 @@
 /* src/loaded.rs has the underlays that are loaded at run time. */
 #define VCC_LOADED extern
 #include "abi.h"
+#include "guest_rate.h"
 #include "handover.h"
 #include "hold.h"
 #include "invariant.h"
@@ -239,6 +240,15 @@ void vcc_native_unheld(const struct vcc_flow *f, const struct vcc_params *p,
 	else
 		unheld_from_guest(f, p, s, a);
 	VCC_LAW(a->verdict != VCC_PASS || !to_guest || a->window <= window_translate(f, s->window));
+}
+
+void vcc_native_cap_guest_rate(uint64_t *full_ns, struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a)
+{
+	if (!exceeds_guest_rate(full_ns, f, p, s, a))
+		return;
+	drop_policed(a);
+	count_policed(f);
 }
 
 void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)

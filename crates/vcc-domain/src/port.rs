@@ -18,7 +18,9 @@ use snooping::Snooping;
 use splitting::Promises;
 pub use thinning::ReceiveRing;
 use thinning::Thinning;
-use vcc_engine::{Action, Buffer, Delays, FlowState, Mode, Params, Segment, is_crowded, sys};
+use vcc_engine::{
+    Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Segment, is_crowded, sys,
+};
 
 use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
@@ -51,6 +53,7 @@ fn seconds(ns: u64) -> u32 {
 #[derive(Clone)]
 pub struct Port {
     treatments: Treatments,
+    guest_rate: GuestRate,
     table: Table,
     emitter: Emitter,
     counters: Counters,
@@ -89,6 +92,7 @@ impl Port {
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         let mut port = Port {
             treatments: Treatments::new(params),
+            guest_rate: GuestRate::default(),
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
@@ -476,7 +480,11 @@ impl Port {
         let judged = match direction {
             Direction::FromGuest => {
                 flow.snoop_leave(&snooped.snoop, segment, |flow| {
-                    flow.from_guest_into(self.treatments.of(flow), segment, action);
+                    let params = self.treatments.of(flow);
+                    flow.from_guest_into(params, segment, action);
+                    if params.0.guest_rate_cap_bytes_per_ms != 0 {
+                        self.guest_rate.cap(flow, params, segment, action);
+                    }
                 });
                 Judged { hears: false, is_reset: flow.is_reset(segment, true) }
             }

@@ -9,6 +9,7 @@
 mod carried;
 mod clock;
 mod delay;
+mod guest_rate;
 mod handover;
 mod histogram;
 mod hold;
@@ -34,6 +35,7 @@ pub mod sys {
 
 pub use carried::Field;
 pub use delay::DelayedBy;
+pub use guest_rate::GuestRate;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};

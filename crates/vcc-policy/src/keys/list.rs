@@ -246,6 +246,19 @@ pub static KEYS: &[Key] = &[
         )
     },
     Key {
+        needs: &[Need::Key("police")],
+        effect: Some("all connections of its guest together send at most {}bit/s"),
+        is_limit: true,
+        ..key(
+            "guest_rate_cap",
+            Kind::Rate,
+            engine!(guest_rate_cap_bytes_per_ms),
+            "With `police`: the [rate](enforcement.md#a-cap-of-all-connections---guest-rate-cap) in \
+             bit/s of the data that all connections of a guest send together. What exceeds it is \
+             dropped.",
+        )
+    },
+    Key {
         needs: &[PRIORITY],
         formerly: &[("beta", "")],
         ..key(

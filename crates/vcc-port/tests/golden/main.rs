@@ -18,6 +18,7 @@ mod feedback;
 mod fixed;
 mod full;
 mod fuzzed;
+mod guest_rate;
 mod headers;
 mod inside;
 mod layout;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A rate for all connections of a guest together, for a cap of each says nothing of their number.
+ * What exceeds it is dropped: for the engine, it is lost right behind the port.
+ *
+ * A token bucket (RFC 2697), kept as the time at which it is full again (ITU-T I.371, virtual
+ * scheduling): one number, which CPUs change at once. Rules with different rates share a port's
+ * bucket: each byte costs the time that it takes at its rule's rate.
+ */
+#ifndef VCC_GUEST_RATE_H
+#define VCC_GUEST_RATE_H
+
+#include "police.h"
+
+/* The bucket has what the rate brings in this time, and at least a super-segment. */
+#define GUEST_RATE_BURST_NS    4000000u
+#define GUEST_RATE_BURST_BYTES 65536u
+
+/* The time that bytes take at a rate. */
+VCC_INLINE uint64_t guest_rate_ns(uint32_t bytes, uint32_t bytes_per_ms)
+{
+	return bytes * 1000000ull / bytes_per_ms;
+}
+
+/*
+ * Takes a segment from the bucket that is full again at `full_ns`, if anything is left. A
+ * super-segment cannot be cut, so one that finds too little leaves a debt.
+ */
+VCC_INLINE bool guest_rate_take(uint64_t *full_ns, uint32_t bytes_per_ms, uint32_t bytes,
+				uint64_t now_ns)
+{
+	uint64_t cost_ns = guest_rate_ns(bytes, bytes_per_ms);
+	uint64_t burst_ns = guest_rate_ns(GUEST_RATE_BURST_BYTES, bytes_per_ms);
+	uint64_t before = *(const volatile uint64_t *)full_ns;
+
+	if (burst_ns < GUEST_RATE_BURST_NS)
+		burst_ns = GUEST_RATE_BURST_NS;
+	/* It has been full for a while. If another CPU is sooner, it has said so. */
+	if ((int64_t)(before - now_ns) < 0)
+		__sync_val_compare_and_swap(full_ns, before, now_ns);
+	before = __sync_fetch_and_add(full_ns, cost_ns);
+	if ((int64_t)(before - now_ns) < (int64_t)burst_ns)
+		return true;
+	__sync_fetch_and_add(full_ns, -cost_ns);
+	return false;
+}
+
+/* Called after the engine, of a segment from the guest that passes: does it exceed the rate? */
+VCC_INLINE bool exceeds_guest_rate(uint64_t *full_ns, const struct vcc_flow *f,
+				   const struct vcc_params *p, const struct vcc_segment *s,
+				   const struct vcc_action *a)
+{
+	if (!p->guest_rate_cap_bytes_per_ms || !s->payload_bytes || a->verdict != VCC_PASS ||
+	    !is_policed(f, p))
+		return false;
+	return !guest_rate_take(full_ns, p->guest_rate_cap_bytes_per_ms, s->payload_bytes,
+				s->now_us * 1000);
+}
+
+#endif
