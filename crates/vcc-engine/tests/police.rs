@@ -179,6 +179,36 @@ fn the_first_flight_is_the_initial_window() {
     }
 }
 
+/// RFC 9293, figure 7: a peer that colludes opens, too.
+#[test]
+fn a_simultaneous_open_gives_no_more_than_the_initial_window() {
+    for by_synack in [false, true] {
+        let mut conn = Conn::new(policing(|_| ()), 5);
+        conn.guest_syn(linux_syn());
+        conn.peer_syn(linux_syn().win(u16::MAX));
+        let most_bytes = 10 * u32::from(conn.flow.mss_max_bytes);
+        let mut sent_bytes = 0;
+        let mut flood = |conn: &mut Conn| {
+            for _ in 0..100 {
+                if !is_policed(&conn.send(sent_bytes, 1000)) {
+                    sent_bytes += 1000;
+                }
+            }
+        };
+        flood(&mut conn);
+        conn.guest_synack(linux_syn());
+        flood(&mut conn);
+        if by_synack {
+            conn.peer_synack(linux_syn().win(u16::MAX));
+        } else {
+            conn.peer_ack(0);
+        }
+        flood(&mut conn);
+        assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
+        assert!(sent_bytes <= most_bytes + 1000, "{sent_bytes} of {most_bytes}");
+    }
+}
+
 #[test]
 fn a_guest_that_missed_an_ack_may_use_an_older_one() {
     // An old ACK's window is rounded up to the scale's unit.

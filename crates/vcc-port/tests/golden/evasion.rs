@@ -3,7 +3,7 @@
 
 use vcc_engine::{Params, sys};
 use vcc_frames::wire::*;
-use vcc_frames::{Packet, options, payload};
+use vcc_frames::{Packet, icmp, options, payload};
 use vcc_port::counters;
 
 use crate::conversation::{Conversation, MSS_BYTES, Shape};
@@ -266,5 +266,38 @@ fn no_data_leaves_with_the_guests_own_ecn() {
             }
         }
     }
+    run.assert_all();
+}
+
+/// A port in the kernel reads no ICMP: a guest or its peer may forge messages about a connection.
+#[test]
+fn forged_icmp_moves_no_window() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let mut run = DualRun::new(&usually(policing()));
+    let mut c = policed(&mut run, 20_000);
+    let mut data = c.connection.packet(FromGuest);
+    data.payload = payload(HALF_BYTES);
+    let known = |c: &Conversation| {
+        let flow = c.state();
+        (flow.right_edge, flow.snd_nxt, flow.mss_bytes, flow.cc.cwnd_segs, flow.flags)
+    };
+    let before = known(&c);
+    for mtu_bytes in [0, 68, 576, 1280, 65_535] {
+        let mut message = icmp::too_big(&data.frame(), &data.headers(), mtu_bytes, 100);
+        for code in [4, 0, 1, 3, 13] {
+            message[ETHERNET_BYTES + IPV4_BYTES + 1] = code;
+            for from in Direction::BOTH {
+                assert!(c.run.send(from, &message, 0).is_none(), "code {code}");
+            }
+        }
+    }
+    assert_eq!(known(&c), before);
+    let passed = (0..4).filter(|_| {
+        let out = c.send(FromGuest, |p| p.payload = payload(HALF_BYTES));
+        !out.dropped
+    });
+    assert_eq!(passed.count(), 1);
     run.assert_all();
 }
