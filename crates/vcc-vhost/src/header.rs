@@ -173,6 +173,7 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
+    use vcc_frames::wire::CWR;
     use vcc_frames::{Packet, payload};
 
     use super::*;
@@ -220,6 +221,18 @@ mod tests {
         assert_eq!(header.frame(frame.bytes.clone()), frame);
         let full = Frame { checksum: Checksum::Full, ..segment(0) };
         assert_eq!(Header::of(&full), Some(Header { buffers: 1, ..Header::default() }));
+    }
+
+    /// The port has set CWR on what the guest sent without.
+    #[test]
+    fn a_super_segment_with_cwr_is_marked() {
+        let mut frame = segment(1400);
+        let header = Header::of(&frame).expect("TCP");
+        frame.bytes[14 + 20 + 13] |= CWR as u8;
+        let marked = Header { gso_type: GSO_TCPV4 | GSO_ECN, ..header };
+        assert_eq!(header.passed(&frame), marked);
+        let single = Frame { gso_size: 0, ..frame };
+        assert_eq!(header.passed(&single).gso_type, GSO_NONE);
     }
 
     #[test]

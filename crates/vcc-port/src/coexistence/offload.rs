@@ -64,8 +64,8 @@ fn unmarked(device: &str) -> Found {
     let found = format!("{device} segments TCP, but tx-tcp-ecn-segmentation is off");
     let meaning = "\
         A super-segment with CWR goes to it whole, for a program at TCX cannot mark it as one. If \
-        the device repeats CWR in each part, a receiver acknowledges each at once, and no mark is \
-        lost.";
+        the device repeats CWR in each part, a Linux receiver acknowledges each at once, and \
+        echoes a mark once instead of until the next CWR.";
     Found::note(found, meaning)
         .remedy(format!("`ethtool -K {device} tso off`, if the acknowledgements matter"))
 }
