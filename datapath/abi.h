@@ -320,6 +320,7 @@ enum vcc_count {
 	COUNT_ONE_DIRECTION,   /* a connection of which one direction does not pass this port */
 	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection goes on */
 	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
+	COUNT_IN_FRAGMENTS,    /* a connection whose guest sends in fragments: released */
 	COUNT_MAX,
 };
 

@@ -13,6 +13,7 @@
 #include "fack.h"
 #include "fack_inside.h"
 #include "fast.h"
+#include "fragment.h"
 #include "inside.h"
 #include "neighbours.h"
 #include "parse.h"
@@ -275,8 +276,12 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	struct vcc_action *a = &w->action;
 	uint32_t what = w->is_parsed ? PARSED : parse_any(skb, dir, index, w);
 
+	if (what != PARSED && !passes_unread(skb, index, what))
+		return VERDICT_DROP;
+	if (what == COUNT_FRAGMENT && dir == FROM_GUEST)
+		fragment_from_guest(skb, w);
 	if (what != PARSED)
-		return passes_unread(skb, index, what) ? VERDICT_PASS : VERDICT_DROP;
+		return VERDICT_PASS;
 	struct vcc_port *port = port_at(index);
 
 	if (!port)

@@ -7,6 +7,7 @@
 #include "emit.h"
 #include "expected.h"
 #include "expiry.h"
+#include "fragments.h"
 #include "from_guest.h"
 #include "judge.h"
 #include "minisock.h"

@@ -5,6 +5,7 @@
 
 #include "accept.h"
 #include "arrive.h"
+#include "fragments.h"
 #include "handshake.h"
 #include "path.h"
 #include "rcv_rtt.h"
@@ -136,7 +137,10 @@ VCC_INLINE void managed_to_guest(struct vcc_flow *f, const struct vcc_params *p,
  */
 VCC_APART int hear_peer(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (!f || !s || !guest_accepts(f, s))
+	if (!f || !s)
+		return 0;
+	fragments_acked(f, s);
+	if (!guest_accepts(f, s))
 		return 0;
 	note_seen(f, s);
 	catch_up_peer(f, s);

@@ -404,9 +404,10 @@ struct vcc_flow {
 	uint16_t syn_flags; /* enum vcc_flow_flag: its sender, offers and requests */
 	uint16_t syn_mss_bytes;
 	uint8_t syn_wscale;
-	uint8_t syn_ip_ecn; /* how the peer's SYN or SYN-ACK arrived, with AccECN */
-	uint8_t forged;	    /* forged options of ours */
-	uint8_t reserved[5];
+	uint8_t syn_ip_ecn;   /* how the peer's SYN or SYN-ACK arrived, with AccECN */
+	uint8_t forged;	      /* forged options of ours */
+	uint8_t in_fragments; /* bool: the guest's data has come in fragments (fragments.h) */
+	uint8_t reserved[4];
 	uint32_t iss;		/* the guest's initial sequence number */
 	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
 };

@@ -164,6 +164,15 @@ void vcc_native_go_on(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
 	VCC_LAW(flow_invariant(f));
 }
 
+bool vcc_native_fragment_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				    const struct vcc_segment *s)
+{
+	bool releases = vcc_fragment_from_guest(f, p, s);
+
+	VCC_LAW(flow_invariant(f));
+	return releases;
+}
+
 void vcc_native_judge_anew(struct vcc_flow *f, const struct vcc_params *p)
 {
 	vcc_judge_anew(f, p);

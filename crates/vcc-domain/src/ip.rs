@@ -14,6 +14,10 @@ const IPV4_LENGTH_AT: usize = 2;
 const IPV6_LENGTH_AT: usize = 4;
 /// More fragments, and the fragment offset (RFC 791, 3.1).
 const IPV4_FRAGMENT_MASK: u16 = 0x3fff;
+const IPV4_OFFSET_MASK: u16 = 0x1fff;
+/// Of IPv6 (RFC 8200, 4.5).
+const FRAGMENT_HEADER_BYTES: usize = 8;
+pub(crate) const IPV6_OFFSET_MASK: u16 = 0xfff8;
 
 pub(crate) const PROTOCOL_HOP_BY_HOP: u8 = 0;
 pub(crate) const PROTOCOL_ROUTING: u8 = 43;
@@ -22,7 +26,7 @@ pub(crate) const PROTOCOL_DESTINATION: u8 = 60;
 /// Maximum number of extension headers, as in the datapath.
 const IPV6_EXTENSIONS_MAX: usize = 4;
 
-/// An unfragmented packet with TCP. Offsets are from the frame's start.
+/// A packet with TCP, or the first fragment of one. Offsets are from the frame's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ip {
     pub ipv6: bool,
@@ -39,19 +43,24 @@ pub(crate) struct Ip {
 /// Source and destination; those of IPv4 are mapped (RFC 4291, 2.5.5.2). Numbers stay in registers.
 pub(crate) type Addresses = [u128; 2];
 
+/// With `FRAGMENT`, of the first fragment alone; without, of what is none.
+///
 /// # Errors
 /// The reason why the packet is not translated.
 #[inline]
-pub(crate) fn parse(frame: &Frame, link: &Link) -> Result<(Ip, Addresses), Reason> {
+pub(crate) fn parse<const FRAGMENT: bool>(
+    frame: &Frame,
+    link: &Link,
+) -> Result<(Ip, Addresses), Reason> {
     match link.ethertype {
-        ETHERTYPE_IPV4 => parse_v4(frame, link.l3_at),
-        ETHERTYPE_IPV6 => parse_v6(frame, link.l3_at),
+        ETHERTYPE_IPV4 => parse_v4::<FRAGMENT>(frame, link.l3_at),
+        ETHERTYPE_IPV6 => parse_v6::<FRAGMENT>(frame, link.l3_at),
         _ => Err(sys::COUNT_NOT_IP),
     }
 }
 
 #[inline]
-fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
+fn parse_v4<const FRAGMENT: bool>(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     let ip = frame.bytes[at..].first_chunk::<IPV4_BYTES>().ok_or(sys::COUNT_MALFORMED)?;
     if ip[0] >> 4 != 4 || usize::from(ip[0] & 15) * 4 < IPV4_BYTES {
         return Err(sys::COUNT_MALFORMED);
@@ -59,7 +68,7 @@ fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     if ip[9] != PROTOCOL_TCP {
         return Err(sys::COUNT_NOT_TCP);
     }
-    if is_fragment(ip) {
+    if is_fragment(ip) != FRAGMENT || FRAGMENT && read_u16(ip, 6) & IPV4_OFFSET_MASK != 0 {
         return Err(sys::COUNT_FRAGMENT);
     }
     let header_bytes = usize::from(ip[0] & 15) * 4;
@@ -76,12 +85,13 @@ fn parse_v4(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     Ok((ip, addresses))
 }
 
-fn parse_v6(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
+fn parse_v6<const FRAGMENT: bool>(frame: &Frame, at: usize) -> Result<(Ip, Addresses), Reason> {
     let ip = &frame.bytes[at..];
     if ip.len() < IPV6_BYTES || ip[0] >> 4 != 6 {
         return Err(sys::COUNT_MALFORMED);
     }
-    let header_bytes = tcp_behind_extensions(ip)?;
+    let header_bytes =
+        if FRAGMENT { tcp_of_first_fragment(ip)? } else { tcp_behind_extensions(ip)? };
     let length = read_u16(ip, IPV6_LENGTH_AT);
     let ip_bytes = if length == 0 { 0 } else { IPV6_BYTES + usize::from(length) };
     let addresses = [IPV6_SOURCE_AT, IPV6_DESTINATION_AT].map(|at| address_v6(ip, at));
@@ -126,12 +136,31 @@ pub(crate) fn is_fragment(ip: &[u8]) -> bool {
 
 /// Size of the headers before TCP (RFC 8200, 4).
 pub(crate) fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
+    match behind_extensions(ip)? {
+        (PROTOCOL_TCP, bytes) => Ok(bytes),
+        _ => Err(sys::COUNT_FRAGMENT),
+    }
+}
+
+/// The same, of the first fragment.
+fn tcp_of_first_fragment(ip: &[u8]) -> Result<usize, Reason> {
+    let (next, bytes) = behind_extensions(ip)?;
+    let head = ip.get(bytes..bytes + FRAGMENT_HEADER_BYTES).ok_or(sys::COUNT_FRAGMENT)?;
+    let is_first = read_u16(head, 2) & IPV6_OFFSET_MASK == 0;
+    if next == PROTOCOL_FRAGMENT && head[0] == PROTOCOL_TCP && is_first {
+        Ok(bytes + FRAGMENT_HEADER_BYTES)
+    } else {
+        Err(sys::COUNT_FRAGMENT)
+    }
+}
+
+/// TCP's header or that of a fragment: which, and the size of the headers before it.
+fn behind_extensions(ip: &[u8]) -> Result<(u8, usize), Reason> {
     let mut next = ip[6];
     let mut bytes = IPV6_BYTES;
     for _ in 0..IPV6_EXTENSIONS_MAX {
         match next {
-            PROTOCOL_TCP => break,
-            PROTOCOL_FRAGMENT => return Err(sys::COUNT_FRAGMENT),
+            PROTOCOL_TCP | PROTOCOL_FRAGMENT => return Ok((next, bytes)),
             PROTOCOL_HOP_BY_HOP | PROTOCOL_ROUTING | PROTOCOL_DESTINATION => {}
             _ => return Err(sys::COUNT_NOT_TCP),
         }
@@ -141,7 +170,7 @@ pub(crate) fn tcp_behind_extensions(ip: &[u8]) -> Result<usize, Reason> {
         next = following;
         bytes += (usize::from(words) + 1) * 8;
     }
-    if next == PROTOCOL_TCP { Ok(bytes) } else { Err(sys::COUNT_DEEP) }
+    if next == PROTOCOL_TCP { Ok((next, bytes)) } else { Err(sys::COUNT_DEEP) }
 }
 
 /// The size of TCP in an IP packet of `ip_bytes` at `at`.
@@ -202,7 +231,7 @@ mod tests {
     }
 
     fn whole(frame: &Frame) -> Result<(Ip, Addresses), Reason> {
-        parse(frame, &link::parse(&frame.bytes)?)
+        parse::<false>(frame, &link::parse(&frame.bytes)?)
     }
 
     fn v4() -> Frame {

@@ -64,9 +64,23 @@ impl Parsed {
 
 /// # Errors
 /// The reason why the frame is not translated.
+#[inline]
 pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
+    parse_either::<false>(frame, direction)
+}
+
+/// What the first fragment has of a guest's segment. None: it is a later one, or no header is whole.
+pub(crate) fn parse_first_fragment(frame: &Frame) -> Option<Parsed> {
+    parse_either::<true>(frame, Direction::FromGuest).ok()
+}
+
+#[inline]
+fn parse_either<const FRAGMENT: bool>(
+    frame: &Frame,
+    direction: Direction,
+) -> Result<Parsed, Reason> {
     let link = link::parse(&frame.bytes)?;
-    let (ip, [source, destination]) = ip::parse(frame, &link)?;
+    let (ip, [source, destination]) = ip::parse::<FRAGMENT>(frame, &link)?;
     let whole = frame.bytes.get(ip.tcp_at..).unwrap_or_default();
     let tcp = whole.first_chunk::<TCP_BYTES>().ok_or(sys::COUNT_MALFORMED)?;
     let header_bytes = usize::from(tcp[TCP_OFFSET_FLAGS_AT] >> 4) * 4;

@@ -28,7 +28,7 @@ use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
 use crate::key::FlowKey;
-use crate::parse::{Parsed, parse};
+use crate::parse::{Parsed, parse, parse_first_fragment};
 use crate::passed::Passed;
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
@@ -131,7 +131,13 @@ impl Port {
         let mut read = parse(frame, Direction::FromGuest);
         let parsed = match &mut read {
             Ok(parsed) => parsed,
-            Err(reason) => return self.unread(frame, *reason),
+            Err(reason) => {
+                let (untouched, reason) = (self.unread(frame, *reason), *reason);
+                if untouched == Verdict::Pass && reason == sys::COUNT_FRAGMENT {
+                    self.fragment_from_guest(frame);
+                }
+                return untouched;
+            }
         };
         let id = match self.known(Direction::FromGuest, frame, parsed, out) {
             Ok(id) => id,
@@ -360,6 +366,20 @@ impl Port {
             && unjudged::holds_tcp(&frame.bytes);
         self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
         if unjudged { Verdict::Drop } else { Verdict::Pass }
+    }
+
+    /// A fragment of the guest passes: the flow whose segment begins with it learns of it.
+    fn fragment_from_guest(&mut self, frame: &Frame) {
+        let Some(mut parsed) = parse_first_fragment(frame) else { return };
+        parsed.segment.now_us = self.now_us();
+        let Some(id) = self.table.find(&parsed.key) else { return };
+        if self.treatments.epoch() != 0 && !self.settle_rule(id) {
+            return;
+        }
+        let Some(Entry { state: flow, .. }) = self.table.get_mut(id) else { return };
+        if flow.fragment_from_guest(self.treatments.of(flow), &parsed.segment) {
+            self.counters.count(sys::COUNT_IN_FRAGMENTS);
+        }
     }
 
     /// Creates a flow for a SYN if the port has room and takes new ones, and the connection's rule

@@ -1,7 +1,10 @@
 //! TCP that [`crate::parse`] cannot read but an end may accept: dropped if the port polices
 //! (`datapath/unjudged.h`).
 
-use crate::ip::{PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP, PROTOCOL_ROUTING};
+use crate::ip::{
+    IPV6_OFFSET_MASK, PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP,
+    PROTOCOL_ROUTING,
+};
 use crate::wire::*;
 
 /// Beyond these limits, the payload is assumed to be TCP.
@@ -9,8 +12,6 @@ const TAGS_MAX: usize = 4;
 const IPV6_HEADERS_MAX: usize = 16;
 
 const ETHERTYPE_QINQ: u16 = 0x88a8;
-/// RFC 8200, 4.5.
-const IPV6_FRAGMENT_OFFSET_MASK: u16 = 0xfff8;
 
 /// May the frame hold TCP, or a fragment of it?
 pub(crate) fn holds_tcp(frame: &[u8]) -> bool {
@@ -46,7 +47,7 @@ fn ipv6_holds_tcp(ip: &[u8]) -> bool {
         }
         let Some(head) = ip.get(at..at + 4) else { return false };
         // A later fragment of deeper TCP may pass: it is useless without the first.
-        if is_fragment && read_u16(head, 2) & IPV6_FRAGMENT_OFFSET_MASK != 0 {
+        if is_fragment && read_u16(head, 2) & IPV6_OFFSET_MASK != 0 {
             return head[0] == PROTOCOL_TCP;
         }
         at += if is_fragment { 8 } else { (usize::from(head[1]) + 1) * 8 };

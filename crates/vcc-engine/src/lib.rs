@@ -97,6 +97,11 @@ unsafe extern "C-unwind" {
         now_us: u64,
     ) -> std::ffi::c_int;
     fn vcc_native_answered(flow: *mut sys::vcc_flow, now_us: u64) -> std::ffi::c_int;
+    fn vcc_native_fragment_from_guest(
+        flow: *mut sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+    ) -> bool;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
     fn vcc_native_is_expected(
@@ -243,6 +248,13 @@ impl FlowState {
     pub fn come_back(&mut self, described: &Self, now_ms: u32) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
         unsafe { vcc_native_come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }
+    }
+
+    /// The guest has sent the first fragment of a segment, which has this much of it. Returns whether
+    /// that releases the flow (engine/fragments.h).
+    pub fn fragment_from_guest(&mut self, params: &Params, segment: &Segment) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_fragment_from_guest(&mut self.0, &params.0, segment) }
     }
 
     /// Treats the flow by `params` from its next segment on.

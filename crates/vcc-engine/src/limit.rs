@@ -78,6 +78,8 @@ pub enum Awaited {
 pub enum Untranslated {
     /// Its rule no longer controls it; only what the handshake negotiated is still translated.
     Released,
+    /// The guest's segments leave in IP fragments.
+    Fragments,
     /// The guest's segments do not pass this port.
     OneDirection,
     GuestEcn,
@@ -165,6 +167,9 @@ impl FlowState {
             }
             sys::STAGE_SYN_RECEIVED => Awaited::GuestSynAck,
             sys::STAGE_CLOSED => return Some(Limit::Closed),
+            _ if self.flags & sys::FLOW_RELEASED != 0 && self.in_fragments != 0 => {
+                return Some(Limit::Untranslated(Untranslated::Fragments));
+            }
             _ if self.flags & sys::FLOW_RELEASED != 0 => {
                 return Some(Limit::Untranslated(Untranslated::Released));
             }

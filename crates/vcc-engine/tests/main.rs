@@ -16,6 +16,7 @@ mod ecn;
 mod emit;
 mod expected;
 mod feedback;
+mod fragments;
 mod guest_rate;
 mod handshake;
 mod hello;

@@ -54,6 +54,7 @@ counters! {
     ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "translated, not limited: a connection whose guest answers another way";
     REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and went on";
     UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN did not pass while vcc was attached";
+    IN_FRAGMENTS: COUNT_IN_FRAGMENTS, "in_fragments", "translated, not limited: a connection whose guest sends in IP fragments";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -57,6 +57,9 @@ fn untranslated_text(why: Untranslated) -> &'static str {
         Untranslated::Released => {
             "its rule no longer controls it; only what the handshake negotiated is still translated"
         }
+        Untranslated::Fragments => {
+            "the guest's segments leave in IP fragments; only what the handshake negotiated is still translated"
+        }
         Untranslated::OneDirection => {
             "one direction: the guest answers another way, so only its window's scale is translated"
         }
@@ -127,6 +130,10 @@ mod tests {
             (
                 Limit::Untranslated(Untranslated::Released),
                 "not by vcc: its rule no longer controls it; only what the handshake negotiated is still translated",
+            ),
+            (
+                Limit::Untranslated(Untranslated::Fragments),
+                "not by vcc: the guest's segments leave in IP fragments; only what the handshake negotiated is still translated",
             ),
             (
                 Limit::Untranslated(Untranslated::OneDirection),

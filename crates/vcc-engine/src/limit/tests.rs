@@ -183,6 +183,10 @@ fn before_and_after_the_transfer() {
             Limit::Untranslated(Untranslated::GuestEcn),
         ),
         (at(sys::STAGE_ESTABLISHED, released), Limit::Untranslated(Untranslated::Released)),
+        (
+            sys::vcc_flow { in_fragments: 1, ..at(sys::STAGE_ESTABLISHED, released) },
+            Limit::Untranslated(Untranslated::Fragments),
+        ),
     ] {
         assert_eq!(limit(state), expected);
         assert!(Limit::NAMES.contains(&expected.name()));

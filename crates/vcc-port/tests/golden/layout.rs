@@ -12,6 +12,7 @@ use vcc_port::counters;
 const EXTENSIONS_MAX: usize = 4;
 /// The flag MF and the fragment offset (RFC 791, 3.1).
 const IPV4_FRAGMENT: u16 = 0x3fff;
+const MORE_FRAGMENTS: u16 = 0x2000;
 
 /// A segment's headers and payload, by their offsets from the start of the frame.
 #[derive(Clone, Debug)]
@@ -111,6 +112,36 @@ impl Layout {
     pub fn set_window(&self, frame: &mut [u8], window: u16) {
         write_u16(frame, self.l4 + 14, window);
     }
+}
+
+/// The first fragment of a packet, as if it were all of the packet. None: it is none.
+pub fn as_if_whole(frame: &[u8]) -> Option<Vec<u8>> {
+    let (_, ethertype, l3) = ethernet(frame).ok()?;
+    let mut whole = frame.to_vec();
+    if ethertype == ETHERTYPE_IPV4 {
+        let word = read_u16(frame.get(l3..)?.first_chunk::<IPV4_BYTES>()?, 6);
+        write_u16(&mut whole, l3 + 6, word & !IPV4_FRAGMENT);
+        return (word & IPV4_FRAGMENT == MORE_FRAGMENTS).then_some(whole);
+    }
+    let (mut next_at, mut at) = (l3 + 6, l3 + IPV6_BYTES);
+    for _ in 0..EXTENSIONS_MAX {
+        let header = frame.get(at..at + 8)?;
+        match *frame.get(next_at)? {
+            PROTOCOL_FRAGMENT => {
+                whole[next_at] = header[0];
+                let bytes = read_u16(frame, l3 + 4).checked_sub(8)?;
+                write_u16(&mut whole, l3 + 4, bytes);
+                whole.drain(at..at + 8);
+                let is_first = read_u16(header, 2) & 0xfff8 == 0 && header[0] == PROTOCOL_TCP;
+                return is_first.then_some(whole);
+            }
+            PROTOCOL_HOP_BY_HOP | PROTOCOL_ROUTING | PROTOCOL_DESTINATION => {
+                (next_at, at) = (at, at + 8 * (1 + usize::from(header[1])));
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Whether a receiver may find TCP in the frame. Up to four tags and sixteen extension headers are

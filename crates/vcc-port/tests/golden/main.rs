@@ -16,6 +16,7 @@ mod dual;
 mod evasion;
 mod feedback;
 mod fixed;
+mod fragments;
 mod full;
 mod fuzzed;
 mod guest_rate;

@@ -1,14 +1,17 @@
 //! Frames that the datapath does not change, and why.
 
-use vcc_engine::Mode;
+use std::ops::RangeInclusive;
+
+use vcc_engine::{FlowState, Mode, Segment};
 use vcc_frames::wire::{ACK, SYN};
 use vcc_port::{Counter, counters};
 
-use super::DualRun;
+use super::{DualRun, key};
 use crate::direction::{DROP, Direction, NEXT};
-use crate::layout::may_hold_tcp;
+use crate::layout::{as_if_whole, may_hold_tcp};
 use crate::segment::Parsed;
 use crate::setup::now_us;
+use crate::state;
 
 impl DualRun {
     /// The counter of a TCP segment that has no flow and creates none.
@@ -38,7 +41,9 @@ impl DualRun {
         gso_size: u32,
         (verdict, counter): (i32, Option<Counter>),
     ) {
+        let started_us = now_us();
         let output = self.run(from, frame, gso_size);
+        let ended_us = now_us();
         let place = self.place(from);
         assert_eq!(output.return_value, verdict, "{place}");
         self.assert_frame(from, &output.frame, frame);
@@ -46,6 +51,33 @@ impl DualRun {
         out.assert_equals(&place, &output, None);
         if let Some(counter) = counter {
             self.count(counter);
+        }
+        if from == Direction::FromGuest && counter == Some(counters::FRAGMENT) {
+            self.learn_of_fragment(frame, started_us..=ended_us);
+        }
+    }
+
+    /// The flow of a first fragment learns of it, at some time of the run.
+    fn learn_of_fragment(&mut self, frame: &[u8], mut during_us: RangeInclusive<u64>) {
+        let Some(whole) = as_if_whole(frame) else { return };
+        let Ok(parsed) = Parsed::of(&whole, 0) else { return };
+        let key = key(&whole, &parsed.at, Direction::FromGuest);
+        let Some(before) = self.flows.get(&key).copied() else { return };
+        let kernel = self.kernel_state(&key).expect("the kernel keeps it");
+        let learn = |now_us| {
+            let mut state = before;
+            let segment = Segment { now_us, ..parsed.segment };
+            let releases = state.fragment_from_guest(&self.params, &segment);
+            (state, releases)
+        };
+        let equal = |state: &FlowState| state::bytes(state) == state::bytes(&kernel);
+        let found = during_us.find_map(|now_us| Some(learn(now_us)).filter(|(it, _)| equal(it)));
+        let (state, releases) = found.unwrap_or_else(|| {
+            panic!("{}", state::differences(&kernel, &learn(*during_us.end()).0))
+        });
+        self.flows.insert(key, state);
+        if releases {
+            self.count(counters::IN_FRAGMENTS);
         }
     }
 }
