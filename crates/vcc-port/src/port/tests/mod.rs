@@ -14,6 +14,7 @@ mod run_time;
 mod still;
 mod talk;
 mod traced;
+mod unknown;
 
 use std::fs;
 use std::path::PathBuf;

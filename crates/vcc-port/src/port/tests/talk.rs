@@ -34,4 +34,18 @@ impl Talk {
         self.host.write_all(b"pong").expect("sent");
         self.guest.read_exact(&mut buffer).expect("received");
     }
+
+    /// The guest sends what the host does not get.
+    pub fn says_in_vain(&mut self) {
+        self.guest.write_all(b"ping").expect("sent");
+        let wait = Some(Duration::from_millis(500));
+        self.host.set_read_timeout(wait).expect("a timeout");
+        self.host.read_exact(&mut [0; 4]).expect_err("nothing arrives");
+    }
+
+    /// The host gets what it did not get before.
+    pub fn hears(&mut self) {
+        self.host.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        self.host.read_exact(&mut [0; 4]).expect("received");
+    }
 }
