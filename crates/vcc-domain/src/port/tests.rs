@@ -1,9 +1,12 @@
+use std::sync::Arc;
+
 use vcc_engine::Underlay;
 use vcc_frames::{Packet, payload};
 
 use super::*;
 use crate::frame::Checksum;
 use crate::ours;
+use crate::rules::{Rule, Rules};
 use crate::testing::*;
 use crate::wire::*;
 
@@ -367,4 +370,43 @@ fn packets_too_big_for_the_path_leave_in_smaller_ones() {
         [(at, SMALL_BYTES), (at + SMALL_BYTES, 1440 - SMALL_BYTES)]
     });
     assert!(again.eq(pieces));
+}
+
+/// The grace begins with the port's first frame. A rule that begins to police has one of its own.
+#[test]
+fn data_of_unknown_connections_is_dropped_once_the_grace_is_over() {
+    const GRACE_S: u64 = 300;
+    let policing = |p: &mut sys::vcc_params| p.police = 1;
+    let mut talk = Talk::new(Params::with(policing));
+    talk.wait(1_000_000 * NS_PER_S);
+    let verdict = |talk: &mut Talk| {
+        let data = Packet { payload: payload(100), ..talk.segment(true) };
+        talk.send(true, framed(&data)).0
+    };
+    assert_eq!(verdict(&mut talk), Verdict::Pass);
+    talk.wait((GRACE_S - 1) * NS_PER_S);
+    assert_eq!(verdict(&mut talk), Verdict::Pass);
+    talk.wait(NS_PER_S);
+    assert_eq!(verdict(&mut talk), Verdict::Drop);
+    talk.pass(true, &talk.segment(true));
+
+    let rules = |police: u8| {
+        let params = Params::with(|p| p.police = police);
+        let rules = vec![Rule { name: "default".into(), params }];
+        Rules { rules, judge: Arc::new(|_, _| 0), polices: police != 0 }
+    };
+    talk.port.set_rules(rules(1));
+    assert_eq!(verdict(&mut talk), Verdict::Drop, "it is no new port");
+    talk.port.set_rules(rules(0));
+    assert_eq!(verdict(&mut talk), Verdict::Pass);
+    talk.port.set_rules(rules(1));
+    assert_eq!(verdict(&mut talk), Verdict::Pass);
+    talk.wait((GRACE_S - 1) * NS_PER_S);
+    talk.port.set_rules(rules(1));
+    assert_eq!(verdict(&mut talk), Verdict::Pass);
+    talk.wait(NS_PER_S);
+    assert_eq!(verdict(&mut talk), Verdict::Drop, "the rule is the same");
+    let counters = talk.port.counters();
+    let counted = [sys::COUNT_UNKNOWN, sys::COUNT_UNKNOWN_DROPPED].map(|it| counters.get(it));
+    assert_eq!(counted, [6, 3]);
 }

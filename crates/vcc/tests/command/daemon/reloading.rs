@@ -291,3 +291,34 @@ fn what_could_not_be_made_a_port_is_in_the_answer() {
         assert!(problem.starts_with("problem: port-tun is not a port: "), "{said}");
     });
 }
+
+/// The time until what the port does not know is dropped is told, and stays over a restart.
+#[test]
+fn how_long_unknown_connections_pass_is_told() {
+    on_a_host(|| {
+        let policing = format!("{POLICY}police = true\nguest_ecn = \"override\"\n");
+        let place = Place::new("unknown", POLICY);
+        let _guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let left_s = || place.status()["ports"][0]["unknown_dropped_in_s"].clone();
+        assert!(left_s().is_null());
+        assert!(place.vcc("status").well().contains("UNKNOWN"));
+        assert!(!place.vcc("doctor --device port").stdout.contains("does not know"));
+        place.write(&policing);
+        place.vcc("policy apply").well();
+        assert!(left_s().as_u64().is_some_and(|left_s| (1..=300).contains(&left_s)));
+        assert!(place.vcc("status").well().contains("dropped in "));
+        let said = place.vcc("doctor --device port").stdout;
+        assert!(said.contains("Dropped in ") && said.contains("does not know"), "{said}");
+        place.write(&format!("{policing}unknown_grace = \"0s\"\n"));
+        drop(daemon);
+        let daemon = place.run();
+        daemon.is_ready();
+        assert_eq!(left_s(), 0);
+        place.write(&policing);
+        place.vcc("policy apply").well();
+        let said = place.vcc("doctor --device port --json").stdout;
+        assert!(said.contains("\"unknown_dropped_in_s\": "), "{said}");
+    });
+}
