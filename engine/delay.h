@@ -98,9 +98,10 @@ VCC_INLINE uint32_t guest_answered(struct vcc_flow *f, uint32_t now_us, bool may
 VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, uint32_t end)
 {
 	if (end == f->rtt_seq) {
-		f->sent_late = false;
-	} else if (!f->sent_late && elapsed_us(f->rtt_sent_us, (uint32_t)s->now_us) > APART_US) {
-		f->sent_late = true;
+		f->sends &= (uint8_t)~SENDS_LATE;
+	} else if (!(f->sends & SENDS_LATE) &&
+		   elapsed_us(f->rtt_sent_us, (uint32_t)s->now_us) > APART_US) {
+		f->sends |= SENDS_LATE;
 		f->late_seq = s->seq;
 	}
 }
@@ -111,7 +112,7 @@ VCC_INLINE void fabric_asked(struct vcc_flow *f, const struct vcc_segment *s, ui
  */
 VCC_INLINE bool leaves_out_segment(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	uint32_t sent_with_it = f->sent_late ? f->late_seq : f->snd_nxt;
+	uint32_t sent_with_it = (f->sends & SENDS_LATE) ? f->late_seq : f->snd_nxt;
 
 	return !f->dupacks && !(s->options & OPT_SACK) &&
 	       !seq_after(s->ack + f->mss_bytes, sent_with_it);
@@ -127,7 +128,7 @@ VCC_INLINE bool is_prompt(const struct vcc_flow *f, const struct vcc_segment *s,
 VCC_INLINE uint32_t fabric_answered(struct vcc_flow *f, const struct vcc_segment *s,
 				    const struct ack_news *news)
 {
-	if (f->sent_late && seq_after(s->ack, f->late_seq))
+	if ((f->sends & SENDS_LATE) && seq_after(s->ack, f->late_seq))
 		return 0;
 	bool responds = !is_bare(s) && (f->flags & FLOW_GUEST_OPENED);
 
@@ -149,7 +150,7 @@ VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *
 		       ((s->flags & TCP_ECE) && !f->accecn) || (s->options & OPT_SACK);
 	uint32_t least_bytes = reduces ? 2u * f->mss_bytes : 1;
 
-	return news->acked_bytes >= least_bytes && f->has_more &&
+	return news->acked_bytes >= least_bytes && (f->sends & SENDS_MORE) &&
 	       !seq_after(f->snd_nxt + f->mss_bytes, edge);
 }
 
@@ -162,7 +163,7 @@ VCC_INLINE void delays_forget(struct vcc_flow *f)
 	f->fabric_us64 = f->fabric_worst_us = 0;
 	f->guest_us64 = f->guest_worst_us = 0;
 	f->rcv_rtt = RCV_RTT_NONE;
-	f->has_more = f->sent_late = false;
+	f->sends = 0;
 }
 
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */
@@ -227,7 +228,9 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 		a->guest_us = guest_answered(f, (uint32_t)s->now_us, false);
 	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
 		fabric_asked(f, s, end);
-		f->has_more = has_more(s, f->mss_bytes);
+		f->sends &= (uint8_t)~SENDS_MORE;
+		if (has_more(s, f->mss_bytes))
+			f->sends |= SENDS_MORE;
 		return;
 	}
 	/*

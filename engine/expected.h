@@ -41,7 +41,7 @@ VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vc
 	if (!s->payload_bytes)
 		return true;
 	return s->seq == f->snd_nxt && seq_plausible(f->snd_una, segment_end(s)) &&
-	       !tells_mss(f, s);
+	       !tells_mss(f, s) && !ends_in_runt(f, s);
 }
 
 /* segment_from_guest() for is_expected_from_guest(). */
@@ -180,6 +180,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	undo_unless_grown(f, before_segs);
 	if (window_full(f, false))
 		cwnd_validate(f, p, (uint32_t)s->now_us, false);
+	runt_unsent(f);
 	a->window = window_field(f, p, s, &news, f->cc.cwnd_segs * f->mss_bytes);
 	window_note(f, s, a->window);
 	f->segs_since_ack = 0;

@@ -16,6 +16,7 @@ VCC_INLINE bool enums_hold(const struct vcc_flow *f)
 {
 	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && is_underlay(f->underlay) &&
 	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA &&
+	       f->sends <= (SENDS_MORE | SENDS_LATE) && f->fills <= FILLS_ALWAYS &&
 	       f->rcv_rtt <= RCV_RTT_TIMED && f->lags <= (LAGS_GUEST | LAGS_PEER);
 }
 

@@ -81,7 +81,7 @@ VCC_INLINE bool tells_path(const struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!p->delays || leaves_out_segment(f, s))
 		return true;
-	if (f->sent_late && seq_after(s->ack, f->late_seq))
+	if ((f->sends & SENDS_LATE) && seq_after(s->ack, f->late_seq))
 		return false;
 	return news->acked_bytes >= 2u * f->mss_bytes || !f->cc.path.rtt_us ||
 	       news->rtt_us < f->cc.path.rtt_us || (f->cc.cwnd_segs == 1 && fabric_us);

@@ -22,8 +22,11 @@ VCC_INLINE bool push_is_bursts(const struct vcc_flow *f, const struct vcc_segmen
 {
 	uint32_t left_bytes = seq_distance(s->seq + s->payload_bytes, f->right_edge);
 	uint32_t last_bytes = s->payload_bytes % cut_bytes(s);
+	uint32_t short_bytes = last_bytes ? cut_bytes(s) - last_bytes : 0;
+	/* A window that ends before the border of a segment (runt.h). */
+	bool whole = f->fills ? !(short_bytes >> f->wscale_shown) : !short_bytes;
 
-	return left_bytes < f->mss_bytes && !last_bytes && !is_cut_shorter(f, s);
+	return left_bytes < f->mss_bytes && whole && !is_cut_shorter(f, s);
 }
 
 /* The flags for a data segment from the guest. Counts the segment towards the burst. */

@@ -26,6 +26,7 @@ VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const st
 {
 	uint16_t before = f->window_shown;
 
+	runt_unsent(f);
 	a->window = window_field(f, p, s, news, granted_bytes);
 	/* Law 1: never advertise more than the receiver did. */
 	VCC_LAW(a->window <= window_translate(f, s->window));

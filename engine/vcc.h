@@ -235,6 +235,19 @@ enum vcc_accecn {
 	ACCECN_SETTLES = 1 << 5,      /* this ACK ends the handshake, so its field is no counter */
 };
 
+/* What the guest sent last. */
+enum vcc_sends {
+	SENDS_MORE = 1 << 0, /* a full segment, behind which there may be more */
+	SENDS_LATE = 1 << 1, /* there is data of late_seq */
+};
+
+/* Does the guest fill the rest of its window that is less than a segment? (runt.h) */
+enum vcc_fills {
+	FILLS_SEGMENTS = 0, /* no */
+	FILLS_ONCE,	    /* unless another part of a segment is in flight */
+	FILLS_ALWAYS,
+};
+
 /* Whose numbers may be older than what has passed on the host before (arrive.h). */
 enum vcc_lags {
 	LAGS_GUEST = 1 << 0,
@@ -310,8 +323,8 @@ struct vcc_flow {
 	uint8_t rcv_rtt;      /* enum vcc_rcv_rtt */
 	uint8_t settled;      /* bool: the guest has acknowledged the peer's SYN or SYN-ACK */
 	uint8_t wscale_guest; /* scale of the windows that the guest sends */
-	uint8_t has_more;     /* bool: the guest's last segment was full, and there may be more */
-	uint8_t sent_late;    /* bool: there is data of late_seq */
+	uint8_t sends;	      /* enum vcc_sends */
+	uint8_t fills;	      /* enum vcc_fills */
 
 	/* The second line: all but an ACK from the guest. */
 	uint32_t right_edge; /* highest ack + window shown to the guest */
@@ -374,7 +387,7 @@ struct vcc_flow {
 	/* The fifth: the receiver half with reports, and what is rare. */
 	struct vcc_feedback counted; /* payload received for the guest */
 	uint32_t uncounted_bytes;    /* received since the last report */
-	uint32_t late_seq; /* data sent long after the timed segment (rtt.h), if sent_late */
+	uint32_t late_seq; /* data sent long after the timed segment (rtt.h), if SENDS_LATE */
 	/* Policing: data accepted beyond the window is withheld from the next window. */
 	uint32_t overdraft_until;
 	uint16_t overdraft_bytes;

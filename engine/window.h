@@ -7,7 +7,7 @@
 #ifndef VCC_WINDOW_H
 #define VCC_WINDOW_H
 
-#include "track.h"
+#include "runt.h"
 
 /* The largest scale (RFC 7323, 2.2). */
 #define WSCALE_MAX 14u
@@ -15,6 +15,11 @@
 #define TIMESTAMPS_BYTES 12u
 /* Exact windows may cost at most 1/8 of the MSS. */
 #define EXACT_MSS_COST_SHIFT 3
+/*
+ * A guest that sends runts is admitted two segments at a time if it has at least so many in flight,
+ * of which the next ACK comes without delay.
+ */
+#define DEFER_FLIGHT_SEGS 4u
 
 /*
  * The smallest scale at which a window of max_bytes, less one unit, fits the 16-bit field. Apart
@@ -92,6 +97,34 @@ VCC_INLINE uint32_t window_old(const struct vcc_flow *f, const struct vcc_segmen
 }
 
 /*
+ * The window field for a guest that sends runts, as far as its segments are concerned: what it may
+ * send ends before the border of a segment. Nothing but a whole segment makes Linux send, so less
+ * than one behind the flight is harmless. Apart, for it is rare.
+ */
+VCC_APART uint32_t window_before_border(const struct vcc_flow *f, uint32_t wanted_bytes)
+{
+	if (!f || !f->mss_bytes)
+		return 0;
+	uint32_t flight = flight_bytes(f);
+	uint32_t room_bytes = vcc_sub_floor0(wanted_bytes, flight);
+	/* Runts in flight take no segment's place. */
+	uint32_t segs = (room_bytes + (f->mss_bytes >> RUNT_SHIFT)) / f->mss_bytes;
+	uint32_t one_bytes = flight + f->mss_bytes;
+	uint32_t border = vcc_min(flight + segs * f->mss_bytes, vcc_max(wanted_bytes, one_bytes));
+
+	if (!segs)
+		return 0;
+	if (f->fills == FILLS_ONCE && part_in_flight(f))
+		return window_units(f, border);
+	if (segs > 1)
+		return border >> f->wscale_shown;
+	/* It waits for the next ACK, which admits two. */
+	if (flight + (f->mss_bytes >> RUNT_SHIFT) >= DEFER_FLIGHT_SEGS * f->mss_bytes)
+		return 0;
+	return window_units(f, one_bytes);
+}
+
+/*
  * The window field for `granted_bytes` beyond snd_una. Laws in order of precedence: never advertise
  * more than the receiver did (law 1); to a guest without SACK, a duplicate ACK repeats the window
  * of the ACK before it (law 4); the right edge never moves left (law 2); the window is never below
@@ -108,7 +141,11 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	 */
 	uint32_t least_segs = (f->flags & FLOW_WINDOW_SHOWN) ? 1 : 2;
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
-	uint32_t grant = window_units(f, vcc_max(granted_bytes, floor_bytes));
+	uint32_t wanted_bytes = vcc_max(granted_bytes, floor_bytes);
+	/* A pool grants bytes, not segments. */
+	bool by_border = f->fills != FILLS_SEGMENTS && leaves_rests(f) && !p->pool_weight;
+	uint32_t grant =
+	    by_border ? window_before_border(f, wanted_bytes) : window_units(f, wanted_bytes);
 	uint32_t field = vcc_max(grant, window_held(f, s));
 
 	/* Law 4: a guest with SACK is shown what PRR or limited transmit grants. */

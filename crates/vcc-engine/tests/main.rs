@@ -41,6 +41,7 @@ mod restart;
 mod revive;
 mod rounding;
 mod rtt;
+mod runt;
 mod shadow;
 mod sharing;
 mod split;

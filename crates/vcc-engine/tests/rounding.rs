@@ -130,7 +130,7 @@ fn whole_segments_of_any_size_get_their_share() {
 /// segments, that helps one segment size and hurts another; over all sizes it cancels out.
 #[test]
 fn runts_gain_nothing() {
-    for runts in [Runts::One, Runts::Always] {
+    for runts in [Runts::One, Runts::Always, Runts::Alone] {
         for mark_each_segs in [4, 20] {
             let shares = |opens| {
                 let shares: Vec<f64> =
@@ -143,6 +143,78 @@ fn runts_gain_nothing() {
             let (rounded, exact) = (shares(false), shares(true));
             let told = format!("{rounded:.3} with windows rounded up, {exact:.3} with exact ones");
             assert!((0.9..1.05).contains(&(rounded / exact)), "{runts:?}: {told}");
+        }
+    }
+}
+
+/// What a listener without timestamps sends in a while.
+struct Sent {
+    bytes_per_s: f64,
+    runts_per_seg: f64,
+}
+
+/// Both ends are under vcc and DCTCP, and one of `mark_every` packets is marked, whatever its size.
+fn dctcp_sends(mss_option: u16, wscale: u8, runts: Runts, gso_segs: u32, mark_every: u32) -> Sent {
+    let sender = Sender { opens: false, options: SACK, mss_option, runts, mark_each_segs: 0 };
+    let guest = HostConfig { gso_segs, ..host(&sender) };
+    let peer = HostConfig {
+        opens: true,
+        options: OPTIONS | TIMESTAMPS | SACK,
+        mss_option: 1460,
+        wscale,
+        total_bytes: 0,
+        ..guest.clone()
+    };
+    let path = PathConfig { delay_us: 10_000, spacing_us: 12, ..PathConfig::default() };
+    let mut sim = Sim::new(Scenario {
+        seed: 1,
+        params: underlay("dctcp"),
+        guest,
+        peer,
+        to_peer: PathConfig { mark_permille: 1000 / mark_every, ..path },
+        to_guest: path,
+        tap_loss_permille: 0,
+        far: Some(underlay("dctcp")),
+        counted_before: Default::default(),
+    });
+    sim.open();
+    let begun_us = sim.now_us;
+    while sim.steps < 60_000 {
+        sim.advance();
+    }
+    let sent = &sim.guest.sender;
+    Sent {
+        bytes_per_s: sim.peer.receiver.rcv_nxt as f64 / ((sim.now_us - begun_us) as f64 / 1e6),
+        runts_per_seg: sent.runts_sent as f64 / sent.segs_sent as f64,
+    }
+}
+
+/// Linux sends a runt behind a whole segment into whatever is left of its window, and a queue marks
+/// packets, not bytes. At the smaller scale a unit is 4 bytes, and each of these segments is whole.
+#[test]
+fn a_guest_that_sends_runts_has_its_share_of_heavy_marking() {
+    const EXACT: u8 = 2;
+    for runts in [Runts::One, Runts::Always] {
+        for (mark_every, share_allowed) in [(4, 0.95..1.05), (9, 0.95..1.05), (40, 0.9..1.1)] {
+            let mut shares = Vec::new();
+            for mss_option in [1348, 1388, 1400, 1412] {
+                for gso_segs in [1, 40] {
+                    let rounded = dctcp_sends(mss_option, 10, runts, gso_segs, mark_every);
+                    let exact = dctcp_sends(mss_option, EXACT, runts, gso_segs, mark_every);
+                    assert!(
+                        rounded.runts_per_seg < 0.01,
+                        "{runts:?}, {mss_option}, {gso_segs}: {:.3} runts per segment",
+                        rounded.runts_per_seg
+                    );
+                    assert_eq!(exact.runts_per_seg, 0.0, "no rest");
+                    shares.push(rounded.bytes_per_s / exact.bytes_per_s);
+                }
+            }
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            assert!(
+                share_allowed.contains(&mean),
+                "{runts:?}, {mark_every}: {mean:.3}, {shares:.2?}"
+            );
         }
     }
 }

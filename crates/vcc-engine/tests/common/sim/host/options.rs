@@ -5,11 +5,13 @@
 pub enum Runts {
     /// Waits for room for a full segment (RFC 9293, 3.8.6.2.1), as lwIP and smoltcp do.
     Never,
-    /// Sends a runt unless another one is in flight: Nagle's algorithm in Linux (tcp_nagle_check
-    /// with tcp_minshall_check).
+    /// Sends a runt behind a whole segment (tcp_snd_wnd_test), unless another one is in flight:
+    /// Nagle's algorithm in Linux (tcp_nagle_check with tcp_minshall_check).
     One,
-    /// Sends a runt: TCP_NODELAY.
+    /// Sends a runt behind a whole segment: TCP_NODELAY in Linux.
     Always,
+    /// Sends a runt whatever it has sent before.
+    Alone,
 }
 
 #[derive(Clone)]

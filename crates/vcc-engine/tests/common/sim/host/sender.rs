@@ -39,6 +39,9 @@ pub struct Sender {
     cwr_due: bool,
     pub cwrs_sent: u32,
     pub retransmissions: u32,
+    /// Segments of new data, and those of less than an eighth among them.
+    pub segs_sent: u64,
+    pub runts_sent: u64,
     srtt_us: u64,
     pub(super) backoff: u32,
     timing: Option<(i64, u64)>,
@@ -68,6 +71,8 @@ impl Default for Sender {
             cwr_due: false,
             cwrs_sent: 0,
             retransmissions: 0,
+            segs_sent: 0,
+            runts_sent: 0,
             srtt_us: 0,
             backoff: 0,
             timing: None,
@@ -259,7 +264,7 @@ impl Host {
             }
         }
         let before = self.sender.nxt;
-        while self.transmit_one(now_us) {}
+        while self.transmit_one(now_us, self.sender.nxt > before) {}
         let sent_segs = self.segs(self.sender.nxt - before);
         let (una, nxt) = (self.sender.una, self.sender.nxt);
         let in_flight_segs = self.segs(nxt - una);
@@ -279,7 +284,8 @@ impl Host {
         }
     }
 
-    fn transmit_one(&mut self, now_us: u64) -> bool {
+    /// `behind`: has it just sent another segment?
+    fn transmit_one(&mut self, now_us: u64, behind: bool) -> bool {
         let cwnd_bytes = match &self.sender.native {
             Some(native) => native.cwnd * self.negotiated.mss_bytes,
             None => self.sender.cwnd_bytes,
@@ -304,12 +310,15 @@ impl Host {
         let runt = payload_bytes < self.negotiated.mss_bytes.min(available_bytes);
         let waits = match self.config.runts {
             Runts::Never => self.sender.nxt > self.sender.una,
-            Runts::One => self.sender.runt_end > self.sender.una,
-            Runts::Always => false,
+            Runts::One => !behind || self.sender.runt_end > self.sender.una,
+            Runts::Always => !behind,
+            Runts::Alone => false,
         };
         if payload_bytes <= 0 || (runt && waits) {
             return false;
         }
+        self.sender.segs_sent += self.segs(payload_bytes) as u64;
+        self.sender.runts_sent += u64::from(payload_bytes < self.negotiated.mss_bytes / 8);
         if runt {
             self.sender.runt_end = self.sender.nxt + payload_bytes;
         }

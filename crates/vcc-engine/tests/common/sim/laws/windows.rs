@@ -103,11 +103,16 @@ impl Laws {
             self.counts.exact_windows += 1;
             let in_flight_bytes = self.nxt - self.una;
             let reduces = [sys::CA_CWR, sys::CA_RECOVERY].contains(&u32::from(after.ca_state));
-            // Rounded up to the scale's unit. PRR counts from the flight, which may end within a
-            // segment.
-            let is_whole = |bytes: i64| bytes % mss_bytes < unit_bytes;
+            // Rounded up to the scale's unit, or down for a guest that sends runts. PRR counts from
+            // the flight, which may end within a segment.
+            let sends_runts = after.fills != 0;
+            let is_whole = |bytes: i64| {
+                let behind_bytes = bytes % mss_bytes;
+                behind_bytes < unit_bytes || (sends_runts && mss_bytes - behind_bytes < unit_bytes)
+            };
+            let from_flight = reduces || sends_runts;
             assert!(
-                is_whole(shown_bytes) || (reduces && is_whole(shown_bytes - in_flight_bytes)),
+                is_whole(shown_bytes) || (from_flight && is_whole(shown_bytes - in_flight_bytes)),
                 "law 12: {shown_bytes} bytes are not whole segments of {mss_bytes}"
             );
             let in_flight_segs = (in_flight_bytes + mss_bytes - 1) / mss_bytes;
