@@ -58,8 +58,8 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	if (f->stage == STAGE_NONE)
 		return;
 	if (s->flags & TCP_RST) {
-		ecn_unmark(f, p, a);
 		rst_from_guest(f, s);
+		ecn_unmark(f, p, a);
 		return;
 	}
 	note_seen(f, s);

@@ -56,6 +56,9 @@ static void claim_to_guest(const struct vcc_flow *before, const struct vcc_flow 
 			  a->window == s->window && a->mss == s->mss && a->wscale == s->wscale &&
 			  !a->strip && a->emit == EMIT_NOTHING,
 		      "shadow mode changes no bit");
+	if (s->flags & TCP_SYN)
+		CLAIM(a->window <= s->window && (a->window || !s->window),
+		      "laws 1 and 3: the window of a SYN is not raised, and not closed");
 	if (s->flags & (TCP_SYN | TCP_RST) || a->verdict == VCC_CONSUME ||
 	    f->stage < STAGE_ESTABLISHED)
 		return;
