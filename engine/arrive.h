@@ -16,6 +16,7 @@
 #include "accept.h"
 #include "invariant.h"
 #include "judge.h"
+#include "police.h"
 #include "report.h"
 
 /* The flags that describe a flow anywhere. */
@@ -121,11 +122,15 @@ VCC_INLINE bool is_far_ahead(const struct vcc_flow *f, uint32_t at, uint32_t seq
 
 /*
  * From-guest: a segment tells what the guest has sent before it. The first one tells what it has
- * received, too, and track_receiver() believes it.
+ * received, too, and track_receiver() believes it. Where the flow is policed, only the first
+ * counts, or the guest would move its own edge before the peer's ACK of each flight.
  */
-VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s)
 {
 	if (!f->lags || !(s->flags & TCP_ACK))
+		return;
+	if (!(f->lags & LAGS_GUEST) && is_policed(f, p))
 		return;
 	if (is_far_ahead(f, f->snd_una, segment_end(s))) {
 		f->snd_una = f->snd_nxt = f->right_edge = s->seq;

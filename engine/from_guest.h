@@ -77,7 +77,7 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	/* A guest that still sends did not accept the RST. */
 	if (f->stage == STAGE_CLOSED)
 		f->stage = STAGE_ESTABLISHED;
-	catch_up_guest(f, s);
+	catch_up_guest(f, p, s);
 	if (is_policed(f, p) && police_ack(f, s)) {
 		drop_policed(a);
 		return;

@@ -67,6 +67,24 @@ fn what_was_sent_since_it_was_described_is_no_news() {
     }
 }
 
+/// One that cheats could move its edge before the peer's ACK of each flight.
+#[test]
+fn a_policed_guest_says_once_where_it_is() {
+    for police in [0, 1] {
+        let there = in_flight(Conn::established(params(|p| p.police = police), 5), 40);
+        let mut here = moved(&there);
+        here.guest_sends(here.data(100 * here.mss(), 0));
+        let edge = here.flow.right_edge;
+        assert_eq!(here.flow.snd_nxt, here.seq(100 * here.mss()), "it is believed");
+        let mut is_dropped = |segs| {
+            let mss = here.mss();
+            here.guest_sends(here.data(segs * mss, mss)).police != 0
+        };
+        assert_eq!([5000, 4000].map(&mut is_dropped), [police == 1; 2]);
+        assert_eq!(here.flow.right_edge != edge, police == 0);
+    }
+}
+
 #[test]
 fn a_guest_that_only_receives_says_what_it_has() {
     let mut there = Conn::established(params(|_| ()), 5);
