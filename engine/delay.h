@@ -163,7 +163,7 @@ VCC_INLINE void delays_forget(struct vcc_flow *f)
 	f->fabric_us64 = f->fabric_worst_us = 0;
 	f->guest_us64 = f->guest_worst_us = 0;
 	f->rcv_rtt = RCV_RTT_NONE;
-	f->sends = 0;
+	f->sends &= SENDS_FRAGMENTS;
 }
 
 /* To-guest: an acceptable segment, with the edge of the window that the guest is shown. */

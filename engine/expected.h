@@ -41,7 +41,7 @@ VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vc
 	if (!s->payload_bytes)
 		return true;
 	return s->seq == f->snd_nxt && seq_plausible(f->snd_una, segment_end(s)) &&
-	       !tells_mss(f, s) && !ends_in_runt(f, s);
+	       !tells_mss(f, s) && !may_be_full(f, s) && !ends_in_runt(f, s);
 }
 
 /* segment_from_guest() for is_expected_from_guest(). */

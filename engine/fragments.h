@@ -25,7 +25,7 @@ VCC_INLINE bool vcc_fragment_from_guest(struct vcc_flow *f, const struct vcc_par
 	    !seq_after(end, f->snd_nxt))
 		return false;
 	note_seen(f, s);
-	f->in_fragments = true;
+	f->sends |= SENDS_FRAGMENTS;
 	if (f->flags & FLOW_RELEASED)
 		return false;
 	f->flags |= FLOW_RELEASED;
@@ -35,7 +35,7 @@ VCC_INLINE bool vcc_fragment_from_guest(struct vcc_flow *f, const struct vcc_par
 /* To-guest: the peer may acknowledge what has passed in fragments. */
 VCC_INLINE void fragments_acked(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (f->in_fragments && (s->flags & TCP_ACK) && seq_after(s->ack, f->snd_nxt) &&
+	if ((f->sends & SENDS_FRAGMENTS) && (s->flags & TCP_ACK) && seq_after(s->ack, f->snd_nxt) &&
 	    s->ack - f->snd_una <= SEQ_WINDOW_MAX && in_guests_window(f, s))
 		f->snd_nxt = s->ack;
 }

@@ -98,6 +98,8 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	restart_after_idle(f, p, s);
 	undo_sent_again(f, s);
 	runt_from_guest(f, s);
+	if (may_be_full(f, s))
+		mss_from_run(f, s);
 	enum vcc_sent sent = sent_by_guest(f, p, s);
 
 	delay_sent(f, p, s, sent, a);

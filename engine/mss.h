@@ -13,6 +13,11 @@
 /* The largest size of TCP options (RFC 9293, 3.1). */
 #define TCP_OPTIONS_BYTES 40u
 
+/* A full segment is at most this part shorter than the handshake lets it be. */
+#define RESERVE_SHIFT 3
+/* So many equal segments in a row are full ones. */
+#define FULL_RUN 3
+
 /* Payload of a super-segment's full segments, or of a single segment. */
 VCC_INLINE uint32_t cut_bytes(const struct vcc_segment *s)
 {
@@ -63,12 +68,43 @@ VCC_APART int mss_change(struct vcc_flow *f, uint32_t to_bytes)
 
 /*
  * The guest sent data. A longer segment than before, or a super-segment's gso_size, reveals a new
- * segment size. A shorter single segment does not: it ends an application write.
+ * segment size. A shorter single segment does not, alone: it may end an application's write.
  */
 VCC_INLINE bool tells_mss(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return (cut_bytes(s) > f->mss_bytes && f->mss_bytes != f->mss_max_bytes) ||
 	       (s->seg_bytes && is_cut_shorter(f, s));
+}
+
+/*
+ * From-guest: may a single segment be a full one, although it is shorter? An application's last
+ * segment is shorter, too, but where the window is the limit more follows. Stacks that reserve room
+ * for options in each segment take less than an eighth of it.
+ */
+VCC_INLINE bool may_be_full(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return !s->seg_bytes && is_cut_shorter(f, s) && (f->flags & FLOW_WINDOW_LIMITED) &&
+	       s->payload_bytes >= f->mss_bytes - ((uint32_t)f->mss_bytes >> RESERVE_SHIFT);
+}
+
+/*
+ * From-guest: so many equal segments, each behind the one before it, reveal the segment size of a
+ * guest without super-segments. Must be called before the segment is tracked. Apart, for it is
+ * rare.
+ */
+VCC_APART int mss_from_run(struct vcc_flow *f, const struct vcc_segment *s)
+{
+	if (!f || !s || s->seq != f->snd_nxt)
+		return 0;
+	bool again = s->payload_bytes == f->short_bytes && (uint16_t)s->seq == f->short_end;
+
+	f->short_run = again ? f->short_run + 1 : 1;
+	f->short_bytes = (uint16_t)s->payload_bytes;
+	f->short_end = (uint16_t)(s->seq + s->payload_bytes);
+	if (f->short_run < FULL_RUN)
+		return 0;
+	f->short_run = 0;
+	return mss_change(f, s->payload_bytes);
 }
 
 VCC_INLINE void mss_from_guest(struct vcc_flow *f, const struct vcc_segment *s)

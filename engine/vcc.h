@@ -237,8 +237,9 @@ enum vcc_accecn {
 
 /* What the guest sent last. */
 enum vcc_sends {
-	SENDS_MORE = 1 << 0, /* a full segment, behind which there may be more */
-	SENDS_LATE = 1 << 1, /* there is data of late_seq */
+	SENDS_MORE = 1 << 0,	  /* a full segment, behind which there may be more */
+	SENDS_LATE = 1 << 1,	  /* there is data of late_seq */
+	SENDS_FRAGMENTS = 1 << 2, /* IP fragments (fragments.h) */
 };
 
 /* Does the guest fill the rest of its window that is less than a segment? (runt.h) */
@@ -417,10 +418,12 @@ struct vcc_flow {
 	uint16_t syn_flags; /* enum vcc_flow_flag: its sender, offers and requests */
 	uint16_t syn_mss_bytes;
 	uint8_t syn_wscale;
-	uint8_t syn_ip_ecn;   /* how the peer's SYN or SYN-ACK arrived, with AccECN */
-	uint8_t forged;	      /* forged options of ours */
-	uint8_t in_fragments; /* bool: the guest's data has come in fragments (fragments.h) */
-	uint8_t reserved[4];
+	uint8_t syn_ip_ecn; /* how the peer's SYN or SYN-ACK arrived, with AccECN */
+	uint8_t forged;	    /* forged options of ours */
+	/* The guest's last single segment that was a little shorter than a full one (mss.h). */
+	uint8_t short_run; /* how many were equal, in a row */
+	uint16_t short_bytes;
+	uint16_t short_end;	/* its end, modulo 65536 */
 	uint32_t iss;		/* the guest's initial sequence number */
 	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
 };

@@ -167,7 +167,9 @@ impl FlowState {
             }
             sys::STAGE_SYN_RECEIVED => Awaited::GuestSynAck,
             sys::STAGE_CLOSED => return Some(Limit::Closed),
-            _ if self.flags & sys::FLOW_RELEASED != 0 && self.in_fragments != 0 => {
+            _ if self.flags & sys::FLOW_RELEASED != 0
+                && u32::from(self.sends) & sys::SENDS_FRAGMENTS != 0 =>
+            {
                 return Some(Limit::Untranslated(Untranslated::Fragments));
             }
             _ if self.flags & sys::FLOW_RELEASED != 0 => {

@@ -155,6 +155,19 @@ struct Sent {
 
 /// Both ends are under vcc and DCTCP, and one of `mark_every` packets is marked, whatever its size.
 fn dctcp_sends(mss_option: u16, wscale: u8, runts: Runts, gso_segs: u32, mark_every: u32) -> Sent {
+    dctcp_reserves(0, mss_option, wscale, runts, gso_segs, mark_every).0
+}
+
+/// The guest leaves room for options in each segment. Returns the segment size in which its window
+/// counts, too.
+fn dctcp_reserves(
+    reserve_bytes: i64,
+    mss_option: u16,
+    wscale: u8,
+    runts: Runts,
+    gso_segs: u32,
+    mark_every: u32,
+) -> (Sent, i64) {
     let sender = Sender { opens: false, options: SACK, mss_option, runts, mark_each_segs: 0 };
     let guest = HostConfig { gso_segs, ..host(&sender) };
     let peer = HostConfig {
@@ -179,14 +192,20 @@ fn dctcp_sends(mss_option: u16, wscale: u8, runts: Runts, gso_segs: u32, mark_ev
     });
     sim.open();
     let begun_us = sim.now_us;
+    let mut reserves = reserve_bytes > 0;
     while sim.steps < 60_000 {
         sim.advance();
+        if reserves && sim.guest.negotiated.mss_bytes == i64::from(mss_option) {
+            sim.guest.negotiated.mss_bytes -= reserve_bytes;
+            reserves = false;
+        }
     }
-    let sent = &sim.guest.sender;
-    Sent {
+    let sender = &sim.guest.sender;
+    let sent = Sent {
         bytes_per_s: sim.peer.receiver.rcv_nxt as f64 / ((sim.now_us - begun_us) as f64 / 1e6),
-        runts_per_seg: sent.runts_sent as f64 / sent.segs_sent as f64,
-    }
+        runts_per_seg: sender.runts_sent as f64 / sender.segs_sent as f64,
+    };
+    (sent, sim.flow().mss_bytes.into())
 }
 
 /// Linux sends a runt behind a whole segment into whatever is left of its window, and a queue marks
@@ -215,6 +234,24 @@ fn a_guest_that_sends_runts_has_its_share_of_heavy_marking() {
                 share_allowed.contains(&mean),
                 "{runts:?}, {mark_every}: {mean:.3}, {shares:.2?}"
             );
+        }
+    }
+}
+
+/// netstack reserves up to 40 bytes for options in each of its segments, and has no super-segments to
+/// tell their size.
+#[test]
+fn a_guest_whose_segments_are_smaller_than_its_mss_has_its_share() {
+    for (mark_every, share_allowed) in [(4, 0.95..1.05), (9, 0.95..1.05), (40, 0.9..1.1)] {
+        for (mss_option, reserve_bytes) in [(1440, 36), (1448, 12), (1388, 40)] {
+            let sends = |reserve_bytes, mss_option| {
+                dctcp_reserves(reserve_bytes, mss_option, 10, Runts::Never, 1, mark_every)
+            };
+            let (sent, counted_bytes) = sends(reserve_bytes, mss_option);
+            let (known, _) = sends(0, mss_option - reserve_bytes as u16);
+            let share = sent.bytes_per_s / known.bytes_per_s;
+            assert_eq!(counted_bytes, i64::from(mss_option) - reserve_bytes);
+            assert!(share_allowed.contains(&share), "{mark_every}, {mss_option}: {share:.3}");
         }
     }
 }

@@ -184,7 +184,10 @@ fn before_and_after_the_transfer() {
         ),
         (at(sys::STAGE_ESTABLISHED, released), Limit::Untranslated(Untranslated::Released)),
         (
-            sys::vcc_flow { in_fragments: 1, ..at(sys::STAGE_ESTABLISHED, released) },
+            sys::vcc_flow {
+                sends: sys::SENDS_FRAGMENTS as u8,
+                ..at(sys::STAGE_ESTABLISHED, released)
+            },
             Limit::Untranslated(Untranslated::Fragments),
         ),
     ] {
