@@ -12,7 +12,6 @@ use crate::setup::usual;
 
 /// The first fragment ends after this much payload.
 const FIRST_BYTES: usize = 28;
-const IPV6_MORE: u8 = 1;
 
 /// The first and a later fragment of a packet without extension headers.
 fn fragments(packet: &Packet) -> [Vec<u8>; 2] {
@@ -26,14 +25,15 @@ fn fragments(packet: &Packet) -> [Vec<u8>; 2] {
     [(first, 0, true), (later, first_bytes as u16, false)].map(|(part, at, more)| {
         let mut fragment = frame[..l4].to_vec();
         if ipv6 {
+            // The offset in its upper bits, and M in the lowest (RFC 8200, 4.5).
             let next = fragment[l3 + 6];
             fragment[l3 + 6] = PROTOCOL_FRAGMENT;
-            let [high, low] = (at | u16::from(more) * u16::from(IPV6_MORE)).to_be_bytes();
+            let [high, low] = (at | u16::from(more)).to_be_bytes();
             fragment.extend([next, 0, high, low, 0, 0, 0, 9]);
             write_u16(&mut fragment, l3 + 4, part.len() as u16 + 8);
         } else {
             write_u16(&mut fragment, l3 + 2, (IPV4_BYTES + part.len()) as u16);
-            write_u16(&mut fragment, l3 + 6, at / 8 | u16::from(more) << 13);
+            write_u16(&mut fragment, l3 + 6, (at / 8) | (u16::from(more) << 13));
         }
         fragment.extend(part);
         fragment
