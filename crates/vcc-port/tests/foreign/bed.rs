@@ -5,11 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use socket2::{Domain, Socket, Type};
+use vcc_engine::{Params, Underlay};
 use vcc_port::{AttachOptions, Netns, Port};
-use vcc_testing::{ip, isolated, tun};
+use vcc_testing::{EndOnDrop, ip, isolated, tun};
 
 use crate::path::{Path, Sent};
 use crate::stack::{Role, Stack, beside};
@@ -35,6 +38,9 @@ pub struct Trial {
     pub timestamps: bool,
     pub sack: bool,
     pub mark_every: u32,
+    /// The underlay, and the native sender's congestion control, which the peer runs, too.
+    pub underlay: &'static str,
+    pub native: String,
 }
 
 /// The transfers of the guest and of the native sender in the same time, in the trial's direction.
@@ -81,7 +87,15 @@ fn set_native() {
 pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
     isolated(|| {
         let (native, peer) = (netns(), netns());
-        let (device, uplink) = (tap("port"), tap("uplink"));
+        let uplink = tap("uplink");
+        let linux = netns();
+        let device = match trial.stack {
+            Stack::Linux { .. } => {
+                ip(&format!("link add port type veth peer name guest netns {}", linux.path()));
+                None
+            }
+            _ => Some(tap("port")),
+        };
         ip(&format!("link add native type veth peer name guest netns {}", native.path()));
         for (device, address) in
             [("port", "192.0.2.2"), ("native", "203.0.113.2"), ("uplink", "198.51.100.1")]
@@ -97,7 +111,23 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
             ip("link set guest up");
             ip("route add default via 203.0.113.2");
             without_offloads("guest");
+            if let Stack::Linux { timestamps, .. } = trial.stack {
+                ip(&format!("link set guest mtu {}", trial.role.mtu));
+                set("tcp_timestamps", if timestamps { "1" } else { "0" });
+            }
         });
+        if let Stack::Linux { timestamps, .. } = trial.stack {
+            inside(&linux, || {
+                set("tcp_ecn", "0");
+                set("tcp_congestion_control", "reno");
+                set("tcp_no_metrics_save", "1");
+                set("tcp_timestamps", if timestamps { "1" } else { "0" });
+                ip("address add 192.0.2.1/24 dev guest");
+                ip(&format!("link set guest mtu {}", trial.role.mtu));
+                ip("link set guest up");
+                ip("route add default via 192.0.2.2");
+            });
+        }
         let far = inside(&peer, || {
             set_native();
             set("tcp_timestamps", if trial.timestamps { "1" } else { "0" });
@@ -108,17 +138,30 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
             ip("route add default via 198.51.100.1");
             far
         });
-        let _port = Port::attach("port", &AttachOptions::default()).expect("attached");
+        let underlay: Underlay = trial.underlay.parse().expect("an underlay");
+        let mut params = Params::default();
+        params.0.underlay = underlay.number();
+        let _port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
         let path = Path::new(trial.mark_every);
         // Before the guest connects, which may not try again after a refusal.
-        let listen = |port| TcpListener::bind((PEER, port)).expect("a listener");
+        let listen = |port| listener(PEER, port, &trial.native);
         let listeners = inside(&peer, || [PORT, NATIVE_PORT].map(listen));
         thread::scope(|scope| {
             let _end = path.end_on_drop();
             scope.spawn(|| path.carry([&uplink, &far]));
-            beside(&trial.stack, trial.role, &device, || {
-                measure(trial.role, &native, &peer, &listeners, &path, warm_up, measured)
-            })
+            let work = || measure(trial, &native, &peer, &listeners, &path, warm_up, measured);
+            match (&trial.stack, &device) {
+                (Stack::Linux { nodelay, .. }, _) => {
+                    let ended = AtomicBool::new(false);
+                    thread::scope(|scope| {
+                        scope.spawn(|| inside(&linux, || guest(trial.role, *nodelay, &ended)));
+                        let _end = EndOnDrop(&ended);
+                        work()
+                    })
+                }
+                (_, Some(device)) => beside(&trial.stack, trial.role, device, work),
+                (_, None) => unreachable!("a TAP device"),
+            }
         })
     })
 }
@@ -131,8 +174,44 @@ fn inside<T: Send>(netns: &Netns, work: impl FnOnce() -> T + Send) -> T {
     netns.inside(work).expect("inside")
 }
 
+/// A Linux guest's application, until the stream is shut down.
+fn guest(role: Role, nodelay: bool, ended: &AtomicBool) {
+    let stream = if role.opens {
+        TcpStream::connect((PEER, PORT)).expect("the guest connects")
+    } else {
+        accept(&TcpListener::bind((GUEST, PORT)).expect("a listener"))
+    };
+    stream.set_nodelay(nodelay).expect("TCP_NODELAY");
+    let patience = Some(Duration::from_millis(100));
+    stream.set_read_timeout(patience).expect("a timeout");
+    stream.set_write_timeout(patience).expect("a timeout");
+    let mut chunk = vec![b'x'; CHUNK_BYTES];
+    while !ended.load(Ordering::Relaxed) {
+        let _ = if role.sends { (&stream).write(&chunk) } else { (&stream).read(&mut chunk) };
+    }
+}
+
+fn socket(congestion_control: &str) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.set_tcp_congestion(congestion_control.as_bytes()).expect("TCP_CONGESTION");
+    socket
+}
+
+fn listener(at: Ipv4Addr, port: u16, congestion_control: &str) -> TcpListener {
+    let socket = socket(congestion_control);
+    socket.bind(&SocketAddr::from((at, port)).into()).expect("an address");
+    socket.listen(8).expect("a listener");
+    socket.into()
+}
+
+fn connect(to: SocketAddr, congestion_control: &str) -> io::Result<TcpStream> {
+    let socket = socket(congestion_control);
+    socket.connect_timeout(&to.into(), PATIENCE)?;
+    Ok(socket.into())
+}
+
 fn measure(
-    role: Role,
+    trial: &Trial,
     native: &Netns,
     peer: &Netns,
     [for_guest, for_native]: &[TcpListener; 2],
@@ -140,15 +219,16 @@ fn measure(
     warm_up: Duration,
     measured: Duration,
 ) -> Outcome {
+    let role = trial.role;
     let to_guest = if role.opens {
         accept(for_guest)
     } else {
         let to = SocketAddr::from((GUEST, PORT));
-        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
-        inside(peer, || eventually("connect to the guest", connect))
+        inside(peer, || eventually("connect to the guest", || connect(to, &trial.native)))
     };
-    let at_native =
-        inside(native, || TcpStream::connect((PEER, NATIVE_PORT)).expect("the native connects"));
+    let at_native = inside(native, || {
+        connect((PEER, NATIVE_PORT).into(), &trial.native).expect("the native connects")
+    });
     let to_native = accept(for_native);
     let streams = [&to_guest, &to_native, &at_native];
     thread::scope(|scope| {

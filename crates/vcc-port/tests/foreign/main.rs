@@ -17,8 +17,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use bed::{Trial, run};
+use bed::{Outcome, Trial, run};
 use stack::{Role, Stack, lwip, netstack};
+use vcc_guest::CongestionControls;
 use vcc_testing::{can_attach, skip};
 
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -34,8 +35,12 @@ const BOTH: [bool; 2] = [true, false];
 
 /// The share of each trial.
 fn shares(trials: &[Trial]) -> Vec<f64> {
+    outcomes(trials).iter().map(Outcome::share).collect()
+}
+
+fn outcomes(trials: &[Trial]) -> Vec<Outcome> {
     let next = Mutex::new(0..trials.len());
-    let shares = Mutex::new(vec![0.0; trials.len()]);
+    let outcomes = Mutex::new(vec![None; trials.len()]);
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
@@ -43,12 +48,12 @@ fn shares(trials: &[Trial]) -> Vec<f64> {
                     let Some(which) = next.lock().expect("not panicked").next() else { break };
                     let outcome = run(&trials[which], WARM_UP, MEASURED);
                     assert!(outcome.native.marks > 0, "{outcome:?}");
-                    shares.lock().expect("not panicked")[which] = outcome.share();
+                    outcomes.lock().expect("not panicked")[which] = Some(outcome);
                 }
             });
         }
     });
-    shares.into_inner().expect("not panicked")
+    outcomes.into_inner().expect("not panicked").into_iter().flatten().collect()
 }
 
 fn check(name: &str, trials: &[Trial]) {
@@ -83,6 +88,8 @@ fn smoltcp_has_its_share() {
                     timestamps: true,
                     sack: true,
                     mark_every: 20,
+                    underlay: "reno-ecn",
+                    native: "reno".into(),
                 })
             })
         })
@@ -114,11 +121,62 @@ fn matrix(stack: &Stack) -> Vec<Trial> {
                 for (timestamps, sack) in [(true, true), (true, false), (false, true)] {
                     for mark_every in [6, 25] {
                         let (stack, role) = (stack.clone(), Role { mtu, opens, sends });
-                        trials.push(Trial { stack, role, timestamps, sack, mark_every });
+                        trials.push(Trial {
+                            stack,
+                            role,
+                            timestamps,
+                            sack,
+                            mark_every,
+                            underlay: "reno-ecn",
+                            native: "reno".into(),
+                        });
                     }
                 }
             }
         }
     }
     trials
+}
+
+/// Linux sends what its window leaves behind whole segments, a packet that may be marked like any
+/// other. Neither side's segments are a multiple of the unit.
+#[test]
+#[ignore = "two minutes: make verify runs it"]
+fn linux_has_its_share_of_heavy_marking() {
+    if !can_attach() {
+        return;
+    }
+    let controls = CongestionControls::load(&["dctcp"]).expect("DCTCP");
+    for (timestamps, opens, nodelay) in
+        [(false, false, false), (true, false, false), (false, true, false), (false, false, true)]
+    {
+        let trials: Vec<Trial> = [4, 9, 40]
+            .into_iter()
+            .flat_map(|mark_every| {
+                let trial = Trial {
+                    stack: Stack::Linux { timestamps, nodelay },
+                    role: Role { mtu: 1452, opens, sends: true },
+                    timestamps: true,
+                    sack: true,
+                    mark_every,
+                    underlay: "dctcp",
+                    native: controls.kernel_name("dctcp").into(),
+                };
+                vec![trial; 3]
+            })
+            .collect();
+        let mut told = format!("Linux, timestamps {timestamps}, opens {opens}, nodelay {nodelay}:");
+        for trials in trials.chunks(3) {
+            let outcomes = outcomes(trials);
+            for outcome in &outcomes {
+                let runts = outcome.guest.runts as f64 / outcome.guest.segs as f64;
+                assert!(runts < 0.05, "{runts:.3} of the packets are runts: {outcome:?}");
+            }
+            let mut shares: Vec<f64> = outcomes.iter().map(Outcome::share).collect();
+            shares.sort_by(f64::total_cmp);
+            told += &format!(" {:.2} every {},", shares[1], trials[0].mark_every);
+            assert!(ONE.contains(&shares[1]), "{shares:.2?}: {:?}", trials[0]);
+        }
+        eprintln!("figure: {told} medians of three");
+    }
 }

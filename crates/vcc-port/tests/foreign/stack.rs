@@ -23,6 +23,11 @@ use vcc_testing::EndOnDrop;
 pub enum Stack {
     Smoltcp,
     Program(PathBuf),
+    /// This machine's, in a namespace of its own; both guest and native sender have timestamps or not.
+    Linux {
+        timestamps: bool,
+        nodelay: bool,
+    },
 }
 
 /// The role of the guest.
@@ -48,6 +53,7 @@ pub fn beside<T>(stack: &Stack, role: Role, device: &File, work: impl FnOnce() -
             let _child = KillOnDrop(start(program, role, device));
             work()
         }
+        Stack::Linux { .. } => unreachable!("it has no TAP device"),
     }
 }
 
