@@ -77,7 +77,7 @@ fn many_short_connections_send_no_more_than_the_rate() {
 #[test]
 fn a_pause_saves_a_burst_and_no_more() {
     let mut guest = Guest::new();
-    for pause_us in [0, 10_000_000, 3600_000_000_000] {
+    for pause_us in [0, 10_000_000, 3_600_000_000_000] {
         guest.now_us += pause_us;
         let before = guest.passed_bytes;
         for _ in 0..100 {
