@@ -17,7 +17,9 @@ const PAYLOAD_BYTES: usize = 1 << 20;
 /// Single segments leave the ends.
 const END: &str = "tx on tso off gso off gro off";
 /// They are merged on the host, and segmented when they leave it.
-const HOST: &str = "tx on tso off gso off gro on rx-gro-list on";
+const HOST: &str = "tx on tso off gso off gro on";
+/// As lists, and as super-segments.
+const FORMS: [&str; 2] = ["rx-gro-list on", "rx-gro-list off rx-udp-gro-forwarding on"];
 
 /// A namespace whose device `inside` is the far end of the bridge's port `device`.
 fn end(device: &str, host: u8, ecn: &str) -> (Netns, Watch) {
@@ -35,7 +37,7 @@ fn end(device: &str, host: u8, ecn: &str) -> (Netns, Watch) {
 }
 
 #[test]
-fn each_segment_of_a_train_is_translated() {
+fn each_segment_of_what_gro_has_merged_is_translated() {
     on_a_host(|| {
         ip("link add bridge0 type bridge mcast_snooping 0");
         ip("link set bridge0 up");
@@ -45,7 +47,10 @@ fn each_segment_of_a_train_is_translated() {
         let port = Port::attach("port", &AttachOptions::default()).expect("attached");
         let payload = payload(PAYLOAD_BYTES);
         let ends = [End { netns: Some(&guest), host: 1 }, End { netns: Some(&peer), host: 2 }];
-        for v6 in [false, true] {
+        for (form, v6) in FORMS.into_iter().flat_map(|form| [(form, false), (form, true)]) {
+            for device in ["port", "uplink"] {
+                ethtool(device, form);
+            }
             for watch in [&at_guest, &at_peer].into_iter().chain(&on_host) {
                 watch.reset();
             }
