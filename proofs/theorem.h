@@ -125,6 +125,8 @@ static struct vcc_flow related_flow(const struct guest *g)
 	f.stage = STAGE_ESTABLISHED;
 	f.underlay = UNDERLAY;
 	f.mss_bytes = f.mss_max_bytes = MSS_BYTES;
+	/* No run of equal segments is about to tell another size. */
+	f.short_run = 0;
 	f.resent = RESENT_NOTHING;
 	f.settled = true;
 	/* This host has seen all of its segments (arrive.h). */
