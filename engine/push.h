@@ -11,7 +11,7 @@
 #define VCC_PUSH_H
 
 #include "cap.h"
-#include "mss.h"
+#include "runt.h"
 
 /*
  * Did the guest set PSH because its burst ended at the window? If the window has room for another
@@ -24,7 +24,7 @@ VCC_INLINE bool push_is_bursts(const struct vcc_flow *f, const struct vcc_segmen
 	uint32_t last_bytes = s->payload_bytes % cut_bytes(s);
 	uint32_t short_bytes = last_bytes ? cut_bytes(s) - last_bytes : 0;
 	/* A window that ends before the border of a segment (runt.h). */
-	bool whole = f->fills ? !(short_bytes >> f->wscale_shown) : !short_bytes;
+	bool whole = sends_runts(f) ? !(short_bytes >> f->wscale_shown) : !short_bytes;
 
 	return left_bytes < f->mss_bytes && whole && !is_cut_shorter(f, s);
 }

@@ -22,6 +22,12 @@ VCC_INLINE bool leaves_rests(const struct vcc_flow *f)
 	       unit_bytes <= (uint32_t)f->mss_bytes >> RUNT_SHIFT;
 }
 
+/* Does the guest send runts, but none alone? */
+VCC_INLINE bool sends_runts(const struct vcc_flow *f)
+{
+	return f->fills == FILLS_ONCE || f->fills == FILLS_ALWAYS;
+}
+
 /* Is part of a segment in flight? The peer acknowledges at the ends of segments. */
 VCC_INLINE bool part_in_flight(const struct vcc_flow *f)
 {
@@ -43,7 +49,10 @@ VCC_INLINE void runt_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->seq != f->snd_nxt || !ends_in_runt(f, s))
 		return;
-	if (f->fills == FILLS_SEGMENTS)
+	/* It would send them before the border, too. */
+	if (f->fills == FILLS_ALONE || (!s->seg_bytes && !f->segs_since_ack))
+		f->fills = FILLS_ALONE;
+	else if (f->fills == FILLS_SEGMENTS)
 		f->fills = FILLS_ONCE;
 	else if (part_in_flight(f))
 		f->fills = FILLS_ALWAYS;
@@ -57,7 +66,7 @@ VCC_INLINE void runt_unsent(struct vcc_flow *f)
 {
 	uint32_t short_bytes = f->mss_bytes - (f->right_edge - f->snd_nxt);
 
-	if (f->fills != FILLS_SEGMENTS && short_bytes && !(short_bytes >> f->wscale_shown) &&
+	if (sends_runts(f) && short_bytes && !(short_bytes >> f->wscale_shown) &&
 	    (f->fills == FILLS_ALWAYS || !part_in_flight(f)))
 		f->fills = FILLS_SEGMENTS;
 }

@@ -247,6 +247,7 @@ enum vcc_fills {
 	FILLS_SEGMENTS = 0, /* no */
 	FILLS_ONCE,	    /* unless another part of a segment is in flight */
 	FILLS_ALWAYS,
+	FILLS_ALONE, /* also by a runt that follows no whole segment: for good */
 };
 
 /* Whose numbers may be older than what has passed on the host before (arrive.h). */

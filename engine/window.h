@@ -143,7 +143,7 @@ VCC_INLINE uint16_t window_field(const struct vcc_flow *f, const struct vcc_para
 	uint32_t floor_bytes = vcc_max(p->window_floor_segs, least_segs) * f->mss_bytes;
 	uint32_t wanted_bytes = vcc_max(granted_bytes, floor_bytes);
 	/* A pool grants bytes, not segments. */
-	bool by_border = f->fills != FILLS_SEGMENTS && leaves_rests(f) && !p->pool_weight;
+	bool by_border = sends_runts(f) && leaves_rests(f) && !p->pool_weight;
 	uint32_t grant =
 	    by_border ? window_before_border(f, wanted_bytes) : window_units(f, wanted_bytes);
 	uint32_t field = vcc_max(grant, window_held(f, s));

@@ -151,3 +151,15 @@ fn where_windows_are_exact_a_short_segment_tells_nothing() {
     assert_eq!(room_bytes(&conn), 0);
     assert_eq!(fills(&conn), sys::FILLS_SEGMENTS);
 }
+
+/// smoltcp without Nagle's algorithm; Linux has no such runts.
+#[test]
+fn a_guest_that_sends_a_runt_alone_has_windows_that_are_rounded_up() {
+    let (mut conn, rest_bytes) = filled();
+    conn.flow.0.fills = sys::FILLS_ALWAYS as u8;
+    conn.flow.0.segs_since_ack = 0;
+    conn.send(WINDOW_SEGS * SEG_BYTES, rest_bytes);
+    assert_eq!(fills(&conn), sys::FILLS_ALONE);
+    conn.peer_ack_segs(2);
+    assert!(is_behind(&conn, 2), "{}", room_bytes(&conn));
+}
