@@ -347,11 +347,13 @@ fn inside_vxlan_with_offloads(fabric: &'static str, overlays: [Overlay; 2]) {
                 let ends = wire.connect(v6, opener);
                 eventually("marks both ways", || {
                     exchange(&ends[0], &ends[1], &payload);
-                    let told = |receiver: usize| {
+                    let marks = [0, 1].map(|receiver: usize| {
                         let state = wire.sides[1 - receiver].flow(&ends[1 - receiver]);
-                        wire.sides[receiver].fabric.seen().marked_bytes > 0 && state.marks > 0
-                    };
-                    if told(0) && told(1) { Ok(()) } else { Err("none".to_owned()) }
+                        let made = wire.sides[receiver].fabric.seen().marked_bytes;
+                        (made, state.marks, state.flags)
+                    });
+                    let told = marks.iter().all(|(made, heard, _)| *made > 0 && *heard > 0);
+                    if told { Ok(()) } else { Err(format!("bytes, marks, flags: {marks:x?}")) }
                 });
                 for (side, end) in wire.sides.iter().zip(&ends) {
                     let Seen { hello, pack, fack, bad_sums, unlike, .. } = side.fabric.seen();
