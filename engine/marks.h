@@ -94,12 +94,16 @@ VCC_INLINE enum told accecn_read_option(struct vcc_flow *f, const struct vcc_seg
 
 /*
  * Does the first field come from a path that clears the bits (3.2.2.4)? The counter is zero after
- * three marks, too, which so few packets cannot have met.
+ * three marks, too. It counts packets without data, of which the third ACK is one, and a guest that
+ * has received data may have sent many.
  */
 VCC_INLINE bool is_cleared(const struct vcc_flow *f, uint32_t ace, uint32_t segs,
 			   const struct mark_news *marks)
 {
-	return !(f->accecn & ACCECN_HEARD) && !ace && segs < 3 && !marks->marked_bytes;
+	uint32_t packets = segs + !!(f->flags & FLOW_GUEST_OPENED);
+
+	return !(f->accecn & ACCECN_HEARD) && !ace && packets < 3 && !f->peer_sends &&
+	       !marks->marked_bytes;
 }
 
 /*

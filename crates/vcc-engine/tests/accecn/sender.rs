@@ -223,6 +223,18 @@ fn a_counter_that_stands_at_zero_is_no_cleared_field() {
     let mss = conn.mss();
     assert_eq!(marked_after(&mut conn, |conn| acked(conn, 3, 8)), 3 * mss);
     assert!(is_ect0(&conn.send(8 * mss, 1000)));
+    // One of them on the third ACK.
+    let mut conn = dctcp();
+    conn.send_segs(0, 8);
+    conn.guest_gets(acked(&conn, 2, 8));
+    assert!(is_ect0(&conn.send(8 * mss, 1000)));
+    // On ACKs of the peer's data, which was in flight when they were sent.
+    let mut conn = dctcp();
+    conn.send_segs(0, 8);
+    let mut data = acked(&conn, 1, 8);
+    data.0.payload_bytes = 100;
+    conn.guest_gets(data);
+    assert!(is_ect0(&conn.send(8 * mss, 1000)));
     // The option says that there were marks.
     let mut conn = dctcp();
     conn.send_segs(0, 8);
