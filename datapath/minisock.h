@@ -57,8 +57,7 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 
 	if (!f || !key || !host || !port)
 		return -1;
-	const struct vcc_params *p =
-	    port->by_policy ? rule_params(f->epoch, f->rule) : &port->params;
+	const struct vcc_params *p = last_treatment(port, f);
 
 	if (!p || !leaves_minisock(f, p))
 		return 0;

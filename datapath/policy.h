@@ -97,6 +97,13 @@ static __always_inline struct vcc_params *rule_params(uint8_t epoch, uint32_t ru
 	return bpf_map_lookup_elem(&rules, &at);
 }
 
+/* The parameters by which a flow was last treated. Null: there are none. */
+static __always_inline const struct vcc_params *last_treatment(const struct vcc_port *port,
+							       const struct vcc_flow *f)
+{
+	return port->by_policy ? rule_params(f->epoch, f->rule) : &port->params;
+}
+
 static __always_inline const struct vcc_rule_set *rule_set(uint32_t edition, uint32_t index)
 {
 	uint32_t at = edition * RULE_SETS_MAX + index % RULE_SETS_MAX;

@@ -150,8 +150,7 @@ static __always_inline bool passes_unread(struct __sk_buff *skb, uint32_t port, 
 static __noinline bool passes_known(const struct vcc_entry *e, const struct vcc_port *port,
 				    uint32_t index, uint32_t what)
 {
-	bool unjudged =
-	    polices(port->by_policy ? rule_params(e->flow.epoch, e->flow.rule) : &port->params);
+	bool unjudged = polices(last_treatment(port, &e->flow));
 
 	count(index, unjudged ? COUNT_UNJUDGED : what);
 	return !unjudged;
