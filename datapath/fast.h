@@ -13,6 +13,7 @@
 #include "events.h"
 #include "fack.h"
 #include "rewrite.h"
+#include "train.h"
 #include "usual.h"
 #include "wheel.h"
 #include "work.h"
@@ -110,6 +111,10 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 {
 	uint32_t index = skb->cb[CB_PORT];
 
+	if (train_join(skb)) {
+		count(index, COUNT_REWRITE_FAILED);
+		return VERDICT_DROP;
+	}
 	w->is_parsed = parse_usual(skb, dir, index, &w->frame, &w->key, &w->segment);
 	if (!w->is_parsed)
 		return HAND_ON;

@@ -15,13 +15,14 @@
 
 union fragment_heads {
 	struct iphdr v4;
-	struct ipv6hdr v6;
 	uint8_t extension[8];
 	uint8_t tcp[TCP_HEADER_BYTES];
 };
 
-/* The offset of TCP behind IPv4's header, and its bytes in the first fragment; 0: it is a later
- * one. */
+/*
+ * The offset of TCP behind IPv4's header, and its bytes in the first fragment. 0: it is a later
+ * one.
+ */
 static __always_inline uint32_t behind_v4(struct __sk_buff *skb, struct work *w,
 					  union fragment_heads *h, uint32_t *bytes)
 {

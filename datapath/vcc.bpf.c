@@ -25,7 +25,6 @@
 #include "sweep.h"
 #include "table.h"
 #include "timers.h"
-#include "train.h"
 #include "underlays.h"
 #include "unjudged.h"
 #include "unknown.h"
@@ -276,12 +275,13 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 	struct vcc_action *a = &w->action;
 	uint32_t what = w->is_parsed ? PARSED : parse_any(skb, dir, index, w);
 
-	if (what != PARSED && !passes_unread(skb, index, what))
-		return VERDICT_DROP;
-	if (what == COUNT_FRAGMENT && dir == FROM_GUEST)
-		fragment_from_guest(skb, w);
-	if (what != PARSED)
+	if (what != PARSED) {
+		if (!passes_unread(skb, index, what))
+			return VERDICT_DROP;
+		if (what == COUNT_FRAGMENT && dir == FROM_GUEST)
+			fragment_from_guest(skb, w);
 		return VERDICT_PASS;
+	}
 	struct vcc_port *port = port_at(index);
 
 	if (!port)
@@ -378,10 +378,6 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 		bpf_tail_call_static(skb, &call_from_guest, CALL_FACK);
 		return VERDICT_DROP;
 	}
-	if (train_join(skb)) {
-		count(skb->cb[CB_PORT], COUNT_REWRITE_FAILED);
-		return VERDICT_DROP;
-	}
 	struct work *w = work_of_cpu();
 	int verdict = w ? translate_usual(skb, FROM_GUEST, w) : VERDICT_PASS;
 
@@ -394,10 +390,6 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 
 SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
 {
-	if (train_join(skb)) {
-		count(skb->cb[CB_PORT], COUNT_REWRITE_FAILED);
-		return VERDICT_DROP;
-	}
 	struct work *w = work_of_cpu();
 	int verdict = w ? translate_usual(skb, TO_GUEST, w) : VERDICT_PASS;
 
