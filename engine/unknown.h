@@ -18,17 +18,24 @@ VCC_INLINE bool rejects_unknown(const struct vcc_params *p)
 	return p->police && p->mode == MODE_ENFORCE && p->on_unknown == ON_UNKNOWN_DROP;
 }
 
+/* The rest of the grace, in seconds. `attached_s` and `now_s` are of the clock of p->policed_s. */
+VCC_INLINE uint32_t unknown_grace_left_s(const struct vcc_params *p, uint32_t attached_s,
+					 uint32_t now_s)
+{
+	uint64_t end_s = (uint64_t)vcc_max(attached_s, p->policed_s) + p->unknown_grace_s;
+
+	return end_s > now_s ? (uint32_t)vcc_min(end_s - now_s, (uint64_t)UINT32_MAX) : 0;
+}
+
 /*
- * Is a segment from the guest, of an unknown connection, dropped? `attached_s` and `now_s` are of
- * the clock of p->policed_s. A segment without data passes: it takes nothing of the fabric, and an
- * end that has lost the connection answers it with a RST.
+ * Is a segment from the guest, of an unknown connection, dropped? One without data passes: it takes
+ * nothing of the fabric, and an end that has lost the connection answers it with a RST.
  */
 VCC_INLINE bool drops_unknown(const struct vcc_params *p, const struct vcc_segment *s,
 			      uint32_t attached_s, uint32_t now_s)
 {
-	uint64_t since_s = vcc_max(attached_s, p->policed_s);
-
-	return rejects_unknown(p) && s->payload_bytes && now_s >= since_s + p->unknown_grace_s;
+	return rejects_unknown(p) && s->payload_bytes &&
+	       !unknown_grace_left_s(p, attached_s, now_s);
 }
 
 #endif

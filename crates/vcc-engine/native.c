@@ -125,6 +125,12 @@ bool vcc_native_rejects_unknown(const struct vcc_params *p)
 	return rejects_unknown(p);
 }
 
+uint32_t vcc_native_unknown_grace_left_s(const struct vcc_params *p, uint32_t attached_s,
+					 uint32_t now_s)
+{
+	return unknown_grace_left_s(p, attached_s, now_s);
+}
+
 bool vcc_native_drops_unknown(const struct vcc_params *p, const struct vcc_segment *s,
 			      uint32_t attached_s, uint32_t now_s)
 {

@@ -82,18 +82,14 @@ impl Treatments {
         rule.map_or(&self.single, |rule| &rule.params)
     }
 
-    /// Puts rules in force. Flows of the edition before the last have to be judged now. A rule that
-    /// begins to police may get connections that were left alone, and are unknown.
+    /// Puts rules in force. Flows of the edition before the last have to be judged now.
     pub(crate) fn apply(&mut self, mut rules: Rules, now_s: u32) {
-        let has_rules = self.epoch != 0;
-        for rule in rules.rules.iter_mut().filter(|rule| rule.params.rejects_unknown()) {
+        for rule in &mut rules.rules {
             let before = self.rules().find(|(before, _)| before.name == rule.name);
             let before = before.filter(|(before, _)| before.params.rejects_unknown());
-            rule.params.0.policed_s = match before {
-                Some((before, _)) => before.params.0.policed_s,
-                None if has_rules => now_s,
-                None => 0,
-            };
+            let since_s = before.map(|(before, _)| before.params.0.policed_s);
+            let policed_s = rule.params.policed_since_s(self.epoch == 0, since_s, now_s);
+            rule.params.0.policed_s = policed_s;
         }
         let total = |rule: &Rule| {
             let before = self.rules().find(|(before, _)| before.name == rule.name);

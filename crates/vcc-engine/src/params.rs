@@ -117,6 +117,11 @@ named!(
 unsafe extern "C" {
     safe fn vcc_native_params_default(params: &mut sys::vcc_params);
     fn vcc_native_rejects_unknown(params: *const sys::vcc_params) -> bool;
+    fn vcc_native_unknown_grace_left_s(
+        params: *const sys::vcc_params,
+        attached_s: u32,
+        now_s: u32,
+    ) -> u32;
     fn vcc_native_drops_unknown(
         params: *const sys::vcc_params,
         segment: *const Segment,
@@ -161,12 +166,23 @@ impl Params {
         unsafe { vcc_native_drops_unknown(&self.0, segment, attached_s, now_s) }
     }
 
+    /// Since when a rule of these parameters polices, for `policed_s`: the connections that it gets when
+    /// it begins may have been left alone before, and are unknown. `before`: the same of the rule of its
+    /// name in the edition before, if that rejected what is unknown. 0 of one that always has, as far as
+    /// is known.
+    pub fn policed_since_s(&self, is_first_edition: bool, before: Option<u32>, now_s: u32) -> u32 {
+        match before {
+            _ if !self.rejects_unknown() || is_first_edition => 0,
+            Some(since_s) => since_s,
+            None => now_s,
+        }
+    }
+
     /// The time until [`Self::drops_unknown`] begins; None: it never does.
     pub fn unknown_grace_left_s(&self, attached_s: u32, now_s: u32) -> Option<u32> {
-        let since_s = attached_s.max(self.0.policed_s);
-        let end_s = u64::from(since_s) + u64::from(self.0.unknown_grace_s);
-        let left_s = end_s.saturating_sub(now_s.into());
-        self.rejects_unknown().then(|| u32::try_from(left_s).unwrap_or(u32::MAX))
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        let left_s = unsafe { vcc_native_unknown_grace_left_s(&self.0, attached_s, now_s) };
+        self.rejects_unknown().then_some(left_s)
     }
 }
 

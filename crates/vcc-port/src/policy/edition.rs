@@ -44,7 +44,8 @@ pub(super) fn write(
     let before = policing(maps, (edition + 1) % sys::EDITIONS)?;
     let of_rule = |rule: &Rule| {
         let mut params = params(rule.treatment(), policy, pools);
-        params.policed_s = policed_s(rule.name(), &params, before.as_ref());
+        let since_s = before.as_ref().and_then(|before| before.get(rule.name()).copied());
+        params.policed_s = Params(params).policed_since_s(before.is_none(), since_s, now_s());
         params
     };
     let params: Vec<sys::vcc_params> = rules.iter().map(of_rule).collect();
@@ -100,17 +101,6 @@ fn policing(maps: &PolicyMaps, edition: u32) -> Result<Option<HashMap<String, u3
         }
     }
     Ok(Some(since))
-}
-
-/// A rule that polices from now on may get connections that were left alone before, and are unknown. 0
-/// of one that always has policed, as far as is known.
-fn policed_s(name: &str, params: &sys::vcc_params, before: Option<&HashMap<String, u32>>) -> u32 {
-    match before {
-        Some(before) if Params(*params).rejects_unknown() => {
-            before.get(name).copied().unwrap_or_else(now_s)
-        }
-        _ => 0,
-    }
 }
 
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
