@@ -440,11 +440,16 @@ impl Port {
         if is_dropped { Verdict::Drop } else { Verdict::Pass }
     }
 
-    /// A new flow; None if there is no room for it.
-    fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
+    /// Inserts a new flow into the table.
+    fn take_place(&mut self, key: FlowKey) -> Room {
         let treatments = &self.treatments;
         let params_of = |flow: &FlowState| *treatments.of(flow);
-        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of) {
+        self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of)
+    }
+
+    /// A new flow; None if there is no room for it.
+    fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
+        match self.take_place(key) {
             Room::Free => {}
             Room::Made(gave_way) => {
                 (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));

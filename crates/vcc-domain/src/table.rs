@@ -252,11 +252,11 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::rng::Rng;
 
     fn plain(_: &FlowState) -> Params {
         Params::default()
     }
-    use crate::testing::rng::Rng;
 
     fn key(port: u16) -> FlowKey {
         FlowKey::new(([10, 0, 0, 2], port).into(), ([10, 0, 0, 9], 80).into(), None)

@@ -14,7 +14,6 @@ use crate::parse::{Parsed, parse};
 use crate::seq::{after, before};
 use crate::snoop::Snooped;
 use crate::table::{Entry, FlowId, Room};
-use crate::timer::{self, LOOK_MIN_MS};
 
 /// What has come with a guest.
 #[derive(Debug)]
@@ -137,9 +136,7 @@ impl Port {
         if snooped.snoop.is_promise_due() {
             snooped.copies.begin(self.now_ns);
         }
-        let treatments = &self.treatments;
-        let params_of = |flow: &FlowState| *treatments.of(flow);
-        match self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of) {
+        match self.take_place(key) {
             Room::Free | Room::Made(_) => {}
             Room::None => return None,
         }
