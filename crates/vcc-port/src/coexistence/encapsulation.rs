@@ -1,10 +1,10 @@
 //! Tunnels whose packets leave by the device.
 
-use vcc_policy::{TunnelKind, Tunnels};
+use vcc_policy::TunnelKind;
 
 use super::Found;
 use super::neighbours::{Link, Neighbours, route};
-use crate::{Error, Port, Result};
+use crate::{Error, Result};
 
 /// The kinds of devices, and the tunnel that a port may look into.
 const KINDS: &[(&str, Option<&str>)] = &[
@@ -34,11 +34,7 @@ pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     if leaving.is_empty() {
         return Ok(Vec::new());
     }
-    let inside = match Port::open(&at.device.name) {
-        Ok(port) => port.inside()?,
-        Err(Error::NotAttached { .. }) => Tunnels::NONE,
-        Err(error) => return Err(error),
-    };
+    let inside = at.inside()?;
     let (strange, known): (Vec<_>, Vec<_>) =
         leaving.into_iter().partition(|tunnel| tunnel.has_other_port);
     let is_seen = |tunnel: &Leaving| tunnel.kind.is_some_and(|kind| inside.has(kind));

@@ -1,10 +1,8 @@
 //! Offloads of the port, and of the devices from and to which its segments may go.
 
-use vcc_policy::Tunnels;
-
 use super::Found;
 use super::neighbours::{Link, Neighbours, features};
-use crate::{Error, Port, Result};
+use crate::Result;
 
 /// GRO keeps the packets of a TCP connection or a UDP flow as a list.
 const LIST: &str = "rx-gro-list";
@@ -39,11 +37,7 @@ fn devices<'a>(at: &'a Neighbours<'_>) -> impl Iterator<Item = &'a str> {
 }
 
 fn merged(at: &Neighbours<'_>, device: &str, features: &[&str]) -> Result<Option<Found>> {
-    let inside = match Port::open(&at.device.name) {
-        Ok(port) => port.inside()?,
-        Err(Error::NotAttached { .. }) => Tunnels::NONE,
-        Err(error) => return Err(error),
-    };
+    let inside = at.inside()?;
     let found = format!("{} of {device} is on", features.join(" and "));
     let off: Vec<String> = features.iter().map(|feature| format!("{feature} off")).collect();
     let remedy = format!("`ethtool -K {device} {}`", off.join(" "));

@@ -20,9 +20,11 @@ pub(super) use watch::{Sight, Traffic};
 #[cfg(test)]
 pub(super) use {link::Packets, sockets::Process};
 
+use vcc_policy::Tunnels;
+
 use crate::device::Device;
 use crate::tcx::Hook;
-use crate::{Error, Result};
+use crate::{Error, Port, Result};
 
 /// What is read once for several devices.
 pub(crate) struct Surroundings {
@@ -67,6 +69,15 @@ impl<'a> Neighbours<'a> {
         let traffic = traffic.and_then(Result::transpose);
         let sockets = sockets::bound_to(device.ifindex)?;
         Ok(Self { device, link, around, chains, sockets, traffic })
+    }
+
+    /// The tunnels that the port looks into; none if vcc is not attached.
+    pub(super) fn inside(&self) -> Result<Tunnels> {
+        match Port::open(&self.device.name) {
+            Ok(port) => port.inside(),
+            Err(Error::NotAttached { .. }) => Ok(Tunnels::NONE),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn chain(&self, hook: Hook) -> &Chain {
