@@ -72,8 +72,8 @@ VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 /*
  * Makes a new flow what the minisock has of it, and treats it by `p`. A handshake goes on where it
  * was. An open connection is one that arrives (arrive.h): the next segments tell how far it has
- * come, unless none has passed meanwhile. A guest's word would move its own edge. Returns 0; -1: no
- * flow is like that.
+ * come. Where the rule rejects what is unknown, none has passed meanwhile, and the guest's word
+ * alone would move its own edge. Returns 0; -1: no flow is like that.
  */
 VCC_INLINE int vcc_revive(struct vcc_flow *f, const struct vcc_minisock *m,
 			  const struct vcc_params *p, uint64_t now_us)

@@ -235,9 +235,9 @@ enum vcc_accecn {
 	ACCECN_SETTLES = 1 << 5,      /* this ACK ends the handshake, so its field is no counter */
 };
 
-/* What the guest sent last. */
+/* What the guest sends. */
 enum vcc_sends {
-	SENDS_MORE = 1 << 0,	  /* a full segment, behind which there may be more */
+	SENDS_MORE = 1 << 0,	  /* last: a full segment, behind which there may be more */
 	SENDS_LATE = 1 << 1,	  /* there is data of late_seq */
 	SENDS_FRAGMENTS = 1 << 2, /* IP fragments (fragments.h) */
 };
