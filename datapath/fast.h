@@ -105,6 +105,29 @@ static __always_inline const struct vcc_params *treatment_usual(const struct vcc
 	return f->epoch == current_epoch() ? rule_params(f->epoch, f->rule) : 0;
 }
 
+/*
+ * The time of the last tick, unless the segment needs the exact one (clock.h). Jiffies are a word
+ * of memory, and the clock is read once a tick. A CPU that is late to count ticks (NO_HZ) makes one
+ * longer.
+ */
+static __always_inline void set_time(struct work *w, enum direction dir, const struct vcc_flow *f,
+				     const struct vcc_params *p)
+{
+	struct vcc_segment *s = &w->segment;
+	uint64_t tick = bpf_jiffies64();
+
+	if (w->tick != tick) {
+		w->tick = tick;
+		w->tick_us = now_us();
+	}
+	s->now_us = w->tick_us;
+	s->at_tick = true;
+	if (dir == FROM_GUEST ? needs_time_from_guest(f, p, s) : needs_time_to_guest(f, p, s)) {
+		s->now_us = now_us();
+		s->at_tick = false;
+	}
+}
+
 /* Returns a verdict, or HAND_ON: the whole engine's program finds in `w` what is known by then. */
 static __always_inline int translate_usual(struct __sk_buff *skb, enum direction dir,
 					   struct work *w)
@@ -143,7 +166,6 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 		fetch(e, SENDER_LINES);
 	else
 		fetch(e, RECEIVER_LINES);
-	s->now_us = now_us();
 	/* The whole engine waits for a lock, and sees to what has become of the entry. */
 	if (try_hold(e, &w->key, tag) != LOCK_FREE)
 		return HAND_ON;
@@ -155,6 +177,7 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 		flow_unlock(&e->lock, false);
 		return HAND_ON;
 	}
+	set_time(w, dir, f, p);
 	if (dir == FROM_GUEST)
 		expected_from_guest(f, p, s, a);
 	else

@@ -17,6 +17,9 @@ struct work {
 	struct vcc_action action;
 	/* bool: the fast program has parsed the segment that it hands on, and taken its tag. */
 	uint32_t is_parsed;
+	/* The last tick that this CPU has seen in jiffies, and when it saw it. */
+	uint64_t tick;
+	uint64_t tick_us;
 };
 
 /* tag_check() and is_traced() read the key as words. */

@@ -23,6 +23,9 @@
 /* What is sent so much later than a timed segment is not sent with it. */
 #define APART_US 1000u
 
+/* The longest tick of Linux' clock (CONFIG_HZ is 100 at least). */
+#define TICK_MAX_US 10000u
+
 /* A wait of 131 ms counts as much as all that was before. */
 #define DELAY_SMOOTH_SHIFT 17
 /* Delays are smoothed in 1/64 us. */
@@ -73,11 +76,24 @@ VCC_INLINE bool has_more(const struct vcc_segment *s, uint32_t mss_bytes)
 	       !(s->flags & TCP_FIN);
 }
 
-VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t seq, uint32_t now_us)
+VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t seq,
+			    const struct vcc_segment *s)
 {
 	f->asked = (uint8_t)what;
 	f->asked_seq = seq;
-	f->asked_us = now_us;
+	f->asked_us = (uint32_t)s->now_us;
+	f->sends &= (uint8_t)~ASKED_AT_TICK;
+	if (s->at_tick)
+		f->sends |= ASKED_AT_TICK;
+}
+
+/*
+ * Was the guest asked at the time of a tick, and so lately that the rest of the tick would tell?
+ * After two ticks, one is no longer much of the wait.
+ */
+VCC_INLINE bool is_untimed(const struct vcc_flow *f, uint32_t now_us)
+{
+	return (f->sends & ASKED_AT_TICK) && elapsed_us(f->asked_us, now_us) < 2 * TICK_MAX_US;
 }
 
 /* The guest's answer, or what ends the wait for it. Returns the sample, or 0. */
@@ -86,6 +102,8 @@ VCC_INLINE uint32_t guest_answered(struct vcc_flow *f, uint32_t now_us, bool may
 	uint32_t delay_us = elapsed_us(f->asked_us, now_us);
 
 	f->asked = ASKED_NOTHING;
+	if (is_untimed(f, now_us))
+		return 0;
 	if (may_be_delayed && is_late(f->guest_us64, delay_us))
 		return 0;
 	return delay_sample(f, &f->guest_us64, &f->guest_worst_us, delay_us);
@@ -171,26 +189,29 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, const struct ack_news *news,
 			       uint32_t edge, struct vcc_action *a)
 {
-	uint32_t end = segment_end(s), now_us = (uint32_t)s->now_us;
+	uint32_t end = segment_end(s);
 
 	if (!p->delays) {
 		delays_forget(f);
 		return;
 	}
 	a->fabric_us = news->rtt_us;
+	/* It has not answered by now: it may be off its core, and the wait is worth timing. */
+	if (f->asked && !s->at_tick && is_untimed(f, (uint32_t)s->now_us))
+		guest_asked(f, (enum vcc_asked)f->asked, f->asked_seq, s);
 	/* Behind a hole, what the guest acknowledges is up to the peer. */
 	if (s->payload_bytes && end == f->rcv_nxt && seq_after(end, f->rcv_wup)) {
 		bool at_once = seq_distance(f->rcv_wup, end) >= 2u * f->mss_bytes;
 
 		if (at_once && f->asked != ASKED_ACK)
-			guest_asked(f, ASKED_ACK, end, now_us);
+			guest_asked(f, ASKED_ACK, end, s);
 		else if (f->asked == ASKED_NOTHING)
-			guest_asked(f, ASKED_ANSWER, end, now_us);
+			guest_asked(f, ASKED_ANSWER, end, s);
 	} else if (s->payload_bytes && f->asked == ASKED_ANSWER) {
 		/* Out of order: a delayed ACK is sent at once (RFC 5681, 4.2). */
-		guest_asked(f, ASKED_ACK, f->asked_seq, now_us);
+		guest_asked(f, ASKED_ACK, f->asked_seq, s);
 	} else if (f->asked == ASKED_NOTHING && admits_data(f, s, news, edge)) {
-		guest_asked(f, ASKED_DATA, f->snd_nxt, now_us);
+		guest_asked(f, ASKED_DATA, f->snd_nxt, s);
 	}
 }
 

@@ -8,6 +8,7 @@
 #ifndef VCC_EXPECTED_H
 #define VCC_EXPECTED_H
 
+#include "clock.h"
 #include "from_guest.h"
 #include "to_guest.h"
 
@@ -51,6 +52,7 @@ VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params 
 	uint32_t now_us = (uint32_t)s->now_us;
 	enum vcc_sent sent = SENT_NOTHING;
 
+	VCC_LAW(!s->at_tick || !needs_time_from_guest(f, p, s));
 	*a = action_pass(s);
 	note_seen(f, s);
 	delay_acked(f, p, s, a);
@@ -160,6 +162,7 @@ VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p
 	uint32_t acked_bytes = s->ack - f->snd_una;
 	struct ack_news news = { .acked_bytes = acked_bytes, .delivered_bytes = acked_bytes };
 
+	VCC_LAW(!s->at_tick || !needs_time_to_guest(f, p, s));
 	*a = action_pass(s);
 	a->strip = !!(s->options & OPT_OURS);
 	note_seen(f, s);

@@ -16,8 +16,9 @@ VCC_INLINE bool enums_hold(const struct vcc_flow *f)
 {
 	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && is_underlay(f->underlay) &&
 	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA &&
-	       f->sends <= (SENDS_MORE | SENDS_LATE | SENDS_FRAGMENTS) && f->fills <= FILLS_ALONE &&
-	       f->rcv_rtt <= RCV_RTT_TIMED && f->lags <= (LAGS_GUEST | LAGS_PEER);
+	       f->sends <= (SENDS_MORE | SENDS_LATE | SENDS_FRAGMENTS | ASKED_AT_TICK) &&
+	       f->fills <= FILLS_ALONE && f->rcv_rtt <= RCV_RTT_TIMED &&
+	       f->lags <= (LAGS_GUEST | LAGS_PEER);
 }
 
 /* The scale shown to the guest expresses every window of the peer (window.h). */

@@ -105,6 +105,7 @@ struct vcc_segment {
 	uint8_t hello;		      /* enum vcc_hello, with OPT_HELLO */
 	uint8_t ip_ecn;		      /* enum vcc_ip_ecn */
 	uint8_t option_room_bytes;    /* free option space in the header */
+	uint8_t at_tick;	      /* bool: now_us is the time of the last tick (clock.h) */
 	struct vcc_feedback feedback; /* with OPT_PACK, OPT_FACK or OPT_ACCECN */
 	uint32_t tsval;		      /* with OPT_TIMESTAMPS (RFC 7323) */
 	uint32_t tsecr;
@@ -235,11 +236,12 @@ enum vcc_accecn {
 	ACCECN_SETTLES = 1 << 5,      /* this ACK ends the handshake, so its field is no counter */
 };
 
-/* What the guest sends. */
+/* What the guest sends, and what times its answer. */
 enum vcc_sends {
 	SENDS_MORE = 1 << 0,	  /* last: a full segment, behind which there may be more */
 	SENDS_LATE = 1 << 1,	  /* there is data of late_seq */
 	SENDS_FRAGMENTS = 1 << 2, /* IP fragments (fragments.h) */
+	ASKED_AT_TICK = 1 << 3,	  /* asked_us is the time of the last tick (clock.h) */
 };
 
 /* Does the guest fill the rest of its window that is less than a segment? (runt.h) */

@@ -18,6 +18,12 @@ bool vcc_native_is_expected(const struct vcc_flow *f, const struct vcc_params *p
 	return to_guest ? is_expected_to_guest(f, p, s) : is_expected_from_guest(f, p, s);
 }
 
+bool vcc_native_needs_time(const struct vcc_flow *f, const struct vcc_params *p,
+			   const struct vcc_segment *s, bool to_guest)
+{
+	return to_guest ? needs_time_to_guest(f, p, s) : needs_time_from_guest(f, p, s);
+}
+
 #if defined(VCC_CHECK_LAWS)
 static bool is_same_flow(const struct vcc_flow *f, const struct vcc_flow *g)
 {

@@ -150,6 +150,7 @@ fn parsed(
         hello,
         ip_ecn: ip.ecn,
         option_room_bytes: option_room_bytes as u8,
+        at_tick: 0,
         feedback,
         tsval,
         tsecr,

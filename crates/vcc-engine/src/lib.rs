@@ -110,6 +110,12 @@ unsafe extern "C-unwind" {
         segment: *const Segment,
         to_guest: bool,
     ) -> bool;
+    fn vcc_native_needs_time(
+        flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
+        segment: *const Segment,
+        to_guest: bool,
+    ) -> bool;
     fn vcc_native_unheld(
         flow: *const sys::vcc_flow,
         params: *const sys::vcc_params,
@@ -273,6 +279,12 @@ impl FlowState {
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
+    }
+
+    /// Does a segment that header prediction covers need the exact time (engine/clock.h)?
+    pub fn needs_time(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { vcc_native_needs_time(&self.0, &params.0, segment, to_guest) }
     }
 
     /// What a shell does with a segment while another CPU holds the flow for too long

@@ -6,6 +6,7 @@ mod accecn;
 mod accept;
 mod arrive;
 mod cap;
+mod clock;
 mod closing;
 mod cubic;
 mod dctcp;

@@ -45,6 +45,7 @@ fn random_segment(rng: &mut Rng, flow: &FlowState, now_us: u64) -> Segment {
         options: rng.next() as u16 & 0x1fff,
         hello: rng.range(0, 3) as u8,
         option_room_bytes: rng.pick(&[0, 7, 8, 28, 40]),
+        at_tick: 0,
         ip_ecn: rng.range(0, 4) as u8,
         feedback: sys::vcc_feedback {
             ect0_bytes: rng.pick(&[0, 1, 1449, 0xff_ffff, u32::MAX]),

@@ -16,6 +16,8 @@ pub struct Conn {
     pub params: Params,
     pub flow: FlowState,
     pub now_us: u64,
+    /// Of the kernel's clock of ticks; 0: all segments get the exact time.
+    pub tick_us: u64,
     pub guest_iss: u32,
 }
 
@@ -23,7 +25,13 @@ impl Conn {
     /// Before the first SYN.
     pub fn new(params: Params, guest_iss: u32) -> Self {
         // Shortly before the 32-bit microsecond clock wraps.
-        Conn { params, flow: FlowState::default(), now_us: u64::from(u32::MAX) - 50_000, guest_iss }
+        Conn {
+            params,
+            flow: FlowState::default(),
+            now_us: u64::from(u32::MAX) - 50_000,
+            tick_us: 0,
+            guest_iss,
+        }
     }
 
     /// Between two Linux hosts; the guest opens, the peer accepts ECN if requested.
@@ -82,14 +90,27 @@ impl Conn {
         conn
     }
 
+    /// With the time that the datapath gives it (datapath/fast.h).
+    pub fn stamp(&self, segment: Seg, to_guest: bool) -> Seg {
+        let exact = segment.at_us(self.now_us);
+        if self.tick_us == 0 {
+            return exact;
+        }
+        let mut at_tick = segment.at_us(self.now_us - self.now_us % self.tick_us);
+        at_tick.0.at_tick = 1;
+        let bears_it = self.flow.is_expected(&self.params, &at_tick.0, to_guest)
+            && !self.flow.needs_time(&self.params, &at_tick.0, to_guest);
+        if bears_it { at_tick } else { exact }
+    }
+
     /// Passes a segment from the guest through the port.
     pub fn guest_sends(&mut self, segment: Seg) -> Action {
-        self.flow.from_guest(&self.params, &segment.at_us(self.now_us).0)
+        self.flow.from_guest(&self.params, &self.stamp(segment, false).0)
     }
 
     /// Passes a segment to the guest through the port.
     pub fn guest_gets(&mut self, segment: Seg) -> Action {
-        self.flow.to_guest(&self.params, &segment.at_us(self.now_us).0)
+        self.flow.to_guest(&self.params, &self.stamp(segment, true).0)
     }
 
     pub fn deadline(&mut self) -> Action {

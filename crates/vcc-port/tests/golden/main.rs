@@ -37,5 +37,6 @@ mod shells;
 mod state;
 mod table;
 mod tap;
+mod ticks;
 mod unjudged;
 mod unknown;

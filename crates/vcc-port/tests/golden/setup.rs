@@ -5,12 +5,17 @@ use vcc_port::AttachOptions;
 
 /// The defaults, but with a small table, because it is read after every frame.
 pub fn usual() -> AttachOptions {
-    AttachOptions { max_flows: 1024, ..AttachOptions::default() }
+    usually(Params::default())
 }
 
+/// Just too short for the time of ticks (engine/clock.h): each segment has its own, by which the
+/// engine that runs beside the kernel finds it.
+const RTO_MIN_MOST_US: u32 = 159_999;
+
 /// The options of [`usual`] with other parameters.
-pub fn usually(params: Params) -> AttachOptions {
-    AttachOptions { params, ..usual() }
+pub fn usually(mut params: Params) -> AttachOptions {
+    params.0.rto_min_us = params.0.rto_min_us.min(RTO_MIN_MOST_US);
+    AttachOptions { params, max_flows: 1024, ..AttachOptions::default() }
 }
 
 /// The clock of bpf_ktime_get_ns.

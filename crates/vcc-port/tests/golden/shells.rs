@@ -280,7 +280,7 @@ fn emission_is_decided_alike() {
         p.emit = 1;
         p.rto_min_us = RTO_MIN_US;
     });
-    let mut shells = Shells::new(&usually(params));
+    let mut shells = Shells::new(&AttachOptions { params, ..usual() });
     let mut c = Connection::new(Shape::plain(FromGuest), 20_000);
     c.offers.sack = false;
     let mut send = |from: Direction, packet: Packet, c: &mut Connection| {
@@ -329,6 +329,8 @@ fn assert_same_but_for_time(kernel: &FlowState, ours: &FlowState) {
             srtt_us8: 0,
             rttvar_us4: 0,
             asked_us: 0,
+            sends: state.sends & !(sys::ASKED_AT_TICK | sys::SENDS_LATE) as u8,
+            late_seq: 0,
             fabric_us64: 0,
             fabric_worst_us: 0,
             guest_us64: 0,
