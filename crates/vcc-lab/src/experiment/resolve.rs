@@ -325,6 +325,11 @@ fn check_relations(file: &File, cases: &mut [Case]) -> Checked<()> {
                     return Err(Problem::new(place, format!("min {min} is above max {max}")));
                 }
             }
+            if let Some(spread) = expectation.spread.filter(|spread| !(0.0..=1.0).contains(spread))
+            {
+                let text = format!("spread {spread} is not within 0 and 1");
+                return Err(Problem::new(place, text));
+            }
             let Some(other) = &mut expectation.relative_to else { continue };
             let mixed = format!("{other}{}", case.suffix);
             if names.contains(&mixed) {

@@ -238,6 +238,7 @@ fn errors_say_where_and_what() {
         ("network.delay_us = 2000000", "network.delay_us: 2000000 is not within"),
         ("guests.ecn.edge_delay_us = 2000000", "guests.ecn.edge_delay_us: 2000000 is not within"),
         ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
+        ("expect.ratio.spread = 25", "cases[0].expect.ratio: spread 25 is not within 0 and 1"),
         ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),
     ] {
         let error = refused(&format!("{SMALL}{more}\n"));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The bounds within which the median of a metric must lie for the artefact to be reproduced.
+/// The bounds within which a metric must lie for the artefact to be reproduced: its median, and each run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
@@ -16,6 +16,9 @@ pub struct Expectation {
     /// The bounds are for the quotient with the same metric of this case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
+    /// Each run lies within this share of the median: one of ten that stalls changes no median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
     /// Other bounds for the modern stack.
     #[serde(default, skip_serializing)]
     pub modern: Option<Bounds>,

@@ -199,6 +199,19 @@ impl MetricReport {
     }
 }
 
+impl Report {
+    /// `seed 1`, or `seeds 1 to 10`: each run of a case has its own.
+    pub(in crate::report) fn seeds(&self) -> String {
+        let runs = self.cases.iter().flat_map(|case| &case.runs);
+        let last = runs.map(|run| run.seed).max().unwrap_or(self.seed);
+        if last > self.seed {
+            format!("seeds {} to {last}", self.seed)
+        } else {
+            format!("seed {}", self.seed)
+        }
+    }
+}
+
 impl CaseReport {
     /// Valid with `wanted` valid runs; not judged yet.
     pub fn of(

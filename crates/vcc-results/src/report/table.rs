@@ -13,7 +13,7 @@ pub fn render_table(report: &Report) -> String {
     let mut text = format!("{}: {}\n", report.experiment, report.title);
     let quick = if report.quick { ", quick" } else { "" };
     let time = if report.backend == Backend::Virtual { ", virtual time" } else { "" };
-    let _ = writeln!(text, "stack {}, seed {}{quick}{time}\n", report.stack, report.seed);
+    let _ = writeln!(text, "stack {}, {}{quick}{time}\n", report.stack, report.seeds());
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
     report.cases.iter().for_each(|case| rows.extend(case_rows(case)));
     text.push_str(&aligned(&rows));

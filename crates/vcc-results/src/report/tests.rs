@@ -38,6 +38,7 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         min: None,
         max: Some(0.2),
         relative_to: None,
+        spread: None,
     };
     let case = CaseReport {
         name: "without".into(),
@@ -128,6 +129,17 @@ fn json_is_read_back_as_it_was_written() {
         let read: Report = serde_json::from_str(&json).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), json);
     }
+}
+
+#[test]
+fn each_run_has_its_own_seed() {
+    let mut three = report(true, true);
+    assert_eq!(three.seeds(), "seed 1");
+    for seed in [2, 3] {
+        three.cases[0].runs.push(RunReport { seed, ..run(true) });
+    }
+    assert_eq!(three.seeds(), "seeds 1 to 3");
+    assert!(render_table(&three).contains("stack newreno, seeds 1 to 3\n"));
 }
 
 #[test]

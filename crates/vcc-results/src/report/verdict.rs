@@ -19,6 +19,9 @@ pub struct Verdict {
     pub max: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
+    /// How far each run may be from the median, as a share of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +29,8 @@ pub struct Verdict {
 pub enum Judgement {
     /// All of the reach is within the bounds.
     Holds,
-    /// All of it is beyond one of them, or no run that counts has the metric.
+    /// All of it is beyond one of them, or a run is too far from the median, or no run that counts has the
+    /// metric.
     Fails,
     /// A bound is within the reach: more runs can decide.
     Undecided,
@@ -72,7 +76,8 @@ impl Bench<'_> {
             (Stack::Modern, Some(modern)) => (modern.min, modern.max),
             _ => (expectation.min, expectation.max),
         };
-        if min.is_none() && max.is_none() {
+        let spread = expectation.spread;
+        if min.is_none() && max.is_none() && spread.is_none() {
             return None;
         }
         let relative_to = expectation.relative_to.clone();
@@ -87,13 +92,22 @@ impl Bench<'_> {
             }
         };
         let is_compared = base.is_none_or(|base| base.is_some_and(|base| base.valid));
+        let is_scattered = own.zip(spread).is_some_and(|(own, spread)| is_scattered(own, spread));
         let judgement = match self.runs.filter(|_| case.valid && is_compared) {
             None => Judgement::NotJudged,
+            Some(_) if is_scattered => Judgement::Fails,
             Some(runs) => judgement(own, reach.filter(|_| is_whole(own, runs)), min, max),
         };
         let value = value.filter(|value| value.is_finite());
-        Some(Verdict { metric: metric.into(), judgement, value, reach, min, max, relative_to })
+        let metric = metric.into();
+        Some(Verdict { metric, judgement, value, reach, min, max, relative_to, spread })
     }
+}
+
+/// Is a run farther from the median than this share of it?
+fn is_scattered(metric: &MetricReport, spread: f64) -> bool {
+    let MetricReport { median, min, max, .. } = *metric;
+    (max - median).max(median - min) > spread * median.abs()
 }
 
 /// Whether as many runs have the metric as a verdict takes: of some it may not be had.
@@ -122,14 +136,19 @@ fn judgement(
 }
 
 impl Verdict {
-    /// The bounds in words.
-    pub(super) fn wanted(&self) -> String {
-        match (self.min, self.max) {
-            (Some(min), Some(max)) => format!("{min} to {max}"),
-            (Some(min), None) => format!("at least {min}"),
-            (None, Some(max)) => format!("at most {max}"),
-            (None, None) => "anything".into(),
-        }
+    /// The bounds in words; `other` is the case to compare with, if it is to be named.
+    pub(super) fn wanted(&self, other: Option<&str>) -> String {
+        let bounds = match (self.min, self.max) {
+            (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+            (Some(min), None) => Some(format!("at least {min}")),
+            (None, Some(max)) => Some(format!("at most {max}")),
+            (None, None) => None,
+        };
+        let times = other.map(|other| format!(" times {other}")).unwrap_or_default();
+        let bounds = bounds.map(|bounds| bounds + &times);
+        let each = |spread: f64| format!("each run within {:.0} % of the median", 100.0 * spread);
+        let parts = [bounds, self.spread.map(each)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -146,7 +165,7 @@ impl fmt::Display for Verdict {
         if let Some(interval) = &self.reach {
             write!(out, ", median of all possible runs {}", reach(interval))?;
         }
-        write!(out, ", required {}", self.wanted())
+        write!(out, ", required {}", self.wanted(None))
     }
 }
 

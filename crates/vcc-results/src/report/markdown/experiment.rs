@@ -68,10 +68,7 @@ pub fn figure(metric: &MetricReport) -> String {
 }
 
 pub fn required(verdict: &Verdict) -> String {
-    match &verdict.relative_to {
-        Some(other) => format!("{} times {}", verdict.wanted(), code(other)),
-        None => verdict.wanted(),
-    }
+    verdict.wanted(verdict.relative_to.as_deref().map(code).as_deref())
 }
 
 pub fn judgement(verdict: &Verdict) -> String {
@@ -112,14 +109,14 @@ fn definitions(report: &Report, metrics: &[&str]) -> String {
 fn origin(report: &Report) -> String {
     let schedule = &report.schedule;
     format!(
-        "Measured on {} with {}: {} runs of {} s per case, {}, stack {}, seed {}; {}. {}",
+        "Measured on {} with {}: {} runs of {} s per case, {}, stack {}, {}; {}. {}",
         time(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
         schedule.runs,
         schedule.measured_s,
         report.backend,
         report.stack,
-        report.seed,
+        report.seeds(),
         machine(&report.machine),
         command(&report.command),
     )

@@ -98,10 +98,7 @@ fn judgement(verdict: Option<&Verdict>) -> Markup {
     html! {
         @match verdict {
             Some(verdict) => {
-                td {
-                    (verdict.wanted())
-                    @if let Some(other) = &verdict.relative_to { " times " (other) }
-                }
+                td { (verdict.wanted(verdict.relative_to.as_deref())) }
                 td {
                     (word(verdict))
                     @if let (Some(_), Some(value)) = (&verdict.relative_to, verdict.value) {

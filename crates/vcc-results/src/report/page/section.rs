@@ -22,7 +22,7 @@ pub fn show(entry: &Entry) -> Markup {
                 p.facts {
                     (badge(entry)) " "
                     span { (entry.how()) }
-                    span { "seed " (report.seed) }
+                    span { (report.seeds()) }
                     span { (entry.valid_runs()) " valid runs of " (entry.all_runs()) }
                 }
             }

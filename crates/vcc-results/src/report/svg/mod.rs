@@ -31,9 +31,9 @@ pub fn render_svg(report: &Report) -> String {
     }
     let machine = &report.machine;
     let foot = format!(
-        "stack {}, seed {}{}; Linux {}, {} CPUs{}",
+        "stack {}, {}{}; Linux {}, {} CPUs{}",
         report.stack,
-        report.seed,
+        report.seeds(),
         if report.quick { ", quick run" } else { "" },
         machine.kernel,
         machine.cpus,

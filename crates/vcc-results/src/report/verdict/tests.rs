@@ -113,6 +113,47 @@ fn a_relation_is_a_quotient_and_needs_both_cases() {
     assert_eq!(verdicts[0].judgement, Judgement::NotJudged, "over what does not count");
 }
 
+/// One seed of ten that stalls changes no median.
+#[test]
+fn a_run_that_stalls_fails_where_each_is_bounded() {
+    let mut values = [912.0; 10];
+    let steady = Expectation { min: Some(900.0), spread: Some(0.25), ..Expectation::default() };
+    assert_eq!(of(&values, &steady), Some(Judgement::Holds));
+    let lone = Expectation { spread: Some(0.25), ..Expectation::default() };
+    for (value, expected) in [
+        (685.0, Judgement::Holds),
+        (217.0, Judgement::Fails),
+        (1139.0, Judgement::Holds),
+        (1141.0, Judgement::Fails),
+    ] {
+        values[3] = value;
+        assert_eq!(of(&values, &steady), Some(expected), "{value}");
+        assert_eq!(of(&values, &lone), Some(expected), "{value}");
+    }
+    assert_eq!(of(&values, &Expectation { spread: None, ..steady }), Some(Judgement::Holds));
+    assert_eq!(of(&[5.0, 5.0], &lone), Some(Judgement::Undecided), "too few runs have it");
+    assert_eq!(of(&[0.0; 3], &lone), Some(Judgement::Holds));
+}
+
+#[test]
+fn what_is_required_is_told_in_words() {
+    let both = Expectation {
+        min: Some(0.97),
+        relative_to: Some("other".into()),
+        spread: Some(0.25),
+        ..Expectation::default()
+    };
+    let mut cases = [case("own", &[2.0; 3]), case("other", &[2.0; 3])];
+    let told = |expectation: &Expectation, cases: &mut [CaseReport]| {
+        let verdicts = judged(cases, expectation, Stack::NewReno, Some(RUNS));
+        verdicts[0].wanted(verdicts[0].relative_to.as_deref())
+    };
+    let each = "each run within 25 % of the median";
+    assert_eq!(told(&both, &mut cases), format!("at least 0.97 times other, {each}"));
+    let lone = Expectation { min: None, relative_to: None, ..both };
+    assert_eq!(told(&lone, &mut cases), each);
+}
+
 #[test]
 fn a_figure_without_bounds_is_no_verdict() {
     let paper = Expectation { paper: Some(0.1), ..Expectation::default() };
