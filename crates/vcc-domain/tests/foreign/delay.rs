@@ -8,6 +8,8 @@ use crate::path::{Side, Turns};
 use crate::transfer::{MB, Transfer};
 
 const TURNS: Turns = Turns { every_us: 300_000, runs_us: 1_000 };
+/// It runs for a second, and then no more.
+const STOPPED: Turns = Turns { every_us: 3_600 * US_PER_S, runs_us: US_PER_S };
 
 type Treatment = fn(&mut sys::vcc_params);
 
@@ -40,8 +42,10 @@ fn delayed_by(sender: Side, treatment: Treatment, turns: Option<Turns>) -> [Opti
         let mut network = Transfer { treatment, stream_bytes, ..Transfer::new(seed) }.begin();
         network.turns = turns;
         network.run_until(2 * US_PER_S);
-        let (_, flow) = network.port().flows().next().expect("the connection");
-        flow.delayed_by()
+        let now_us = network.now_us();
+        let port = network.port();
+        let (_, flow) = port.flows().next().expect("the connection");
+        flow.with_open_wait(port.params(), now_us).delayed_by()
     };
     [1, 2, 4, 5].map(verdict)
 }
@@ -75,4 +79,10 @@ fn a_guest_whose_data_is_held_is_not_waited_for() {
 fn a_guest_that_makes_no_room_for_its_peer_is_waited_for() {
     let guest = Some(DelayedBy::Guest);
     assert_eq!(delayed_by(Side::Peer, snoop, Some(TURNS)), [guest, guest, guest, None]);
+}
+
+/// While it is stopped, and not only when it runs again and answers: the peer has used up its window.
+#[test]
+fn a_guest_that_is_stopped_is_waited_for_by_its_peer() {
+    assert_eq!(delayed_by(Side::Peer, snoop, Some(STOPPED)), [Some(DelayedBy::Guest); 4]);
 }

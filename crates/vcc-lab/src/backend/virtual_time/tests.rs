@@ -4,6 +4,7 @@
 use super::*;
 use crate::scenario::{Core, Flow, Guest, Limits, Scheduler, Share, Translation, Vcpu, made};
 use std::iter;
+use std::ops::RangeInclusive;
 use vcc_domain::BufferSpec;
 use vcc_engine::{Act, Params, Underlay, sys};
 use vcc_fabric::TopologyKind;
@@ -12,6 +13,8 @@ use vcc_traffic::requests::{Call, Kind};
 use vcc_traffic::{Connections, Pattern, Requests, Transfer, Transfers, Until};
 
 const SLICE_NS: u64 = 30_000_000;
+/// As many as a verdict on the driver domain takes: some waits come with one seed of ten.
+const SEEDS: RangeInclusive<u64> = 1..=10;
 const CREDIT: Scheduler = Scheduler::Credit { slice_ns: SLICE_NS, spare_cores: 1 };
 const ROUND_ROBIN: Scheduler = Scheduler::RoundRobin { slice_ns: SLICE_NS };
 
@@ -269,11 +272,15 @@ fn no_transfer_waits_for_news_of_its_buffers_under_split() {
     scenario.guests[0].ecn = false;
     scenario.guests[0].vcpu = Some(Vcpu { core: 0, load: share(0) });
     scenario.guests[0].translation = Some(split());
-    let data = run(&scenario, 1);
-    let took_ns: Vec<u64> = data.flows[0].transfers.iter().map(|it| it.took_ns).collect();
-    assert_eq!(took_ns.len(), 3);
-    // A turn for the handshake.
-    assert!(took_ns.iter().all(|ns| (18_000_000..=37_000_000).contains(ns)), "{took_ns:?}");
+    scenario.measured_ns = 300_000_000;
+    for seed in SEEDS {
+        let data = run(&scenario, seed);
+        let took_ns: Vec<u64> = data.flows[0].transfers.iter().map(|it| it.took_ns).collect();
+        assert_eq!(took_ns.len(), 3);
+        // A turn for the handshake.
+        let is_one_turn = |ns: &u64| (18_000_000..=37_000_000).contains(ns);
+        assert!(took_ns.iter().all(is_one_turn), "{took_ns:?} with seed {seed}");
+    }
 }
 
 /// Twenty servers answer a client at once, for the first time, through a queue of 100 KB. With some
@@ -296,7 +303,7 @@ fn first_answers_that_meet_at_a_queue_wait_for_no_second_under_split() {
     let asked = scenario.flows[0].clone();
     scenario.flows = (1..=SERVERS).map(|receiver| Flow { receiver, ..asked.clone() }).collect();
     scenario.measured_ns = 200_000_000;
-    for seed in [3, 7, 13] {
+    for seed in SEEDS {
         let data = run(&scenario, seed);
         assert!(data.flows.iter().all(|flow| flow.payload_ok));
         // The link carries 240 blocks in this time.

@@ -3,13 +3,15 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use vcc_qemu::Vm;
 use vcc_testing::eventually;
 use vcc_traffic::TcpInfo;
 
-use super::{Domain, boot, from_guest, on_a_host_with_a_tap, to_guest};
+use super::{Domain, at, boot, from_guest, on_a_host_with_a_tap, to_guest};
 use super::{begin_to_guest, end_to_guest, noise};
+use crate::Said;
 
 /// Sent before the guest stops, and while it is stopped. A guest that has read all may have said a
 /// window of half of 64 KiB: Linux updates one that doubles.
@@ -30,9 +32,29 @@ fn has_window(stream: &TcpStream) -> bool {
     info.snd_wnd_bytes as usize >= STOPPED_BYTES
 }
 
+/// The peer sends on until it has to wait for the guest, which `vcc flows` says while it does. Returns how many
+/// bytes it has sent.
+fn wait_for_guest(socket: &Path, stream: &mut TcpStream, noise: &[u8]) -> usize {
+    let peer = format!(":{}", stream.local_addr().expect("a TCP socket").port());
+    let mut sent_bytes = 0;
+    stream.set_nonblocking(true).expect("a TCP socket");
+    eventually("the connection waits for its guest", || {
+        while sent_bytes < noise.len() {
+            let Ok(part_bytes) = stream.write(&noise[sent_bytes..]) else { break };
+            sent_bytes += part_bytes;
+        }
+        let flows = at(socket).args(["flows", "tap0", "--json", "--peer", &peer]).output();
+        let said: Said = flows.expect("the command").into();
+        let flows: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        flows[0]["delayed_by"] == "guest"
+    });
+    stream.set_nonblocking(false).expect("a TCP socket");
+    sent_bytes
+}
+
 /// The guest receives noise. A part of it is acknowledged while the guest cannot do so, and then
-/// comes `meanwhile`.
-fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut()) {
+/// comes `meanwhile`, which sends so much of the rest.
+fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut(&mut TcpStream, &[u8]) -> usize) {
     let noise = noise();
     let mut stream = begin_to_guest(vm);
     stream.write_all(&noise[..BEFORE_BYTES]).expect("the first part");
@@ -42,9 +64,9 @@ fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut()) {
     let stopped_until = BEFORE_BYTES + STOPPED_BYTES;
     stream.write_all(&noise[BEFORE_BYTES..stopped_until]).expect("the second part");
     eventually("the second part is acknowledged", || is_acknowledged(&stream));
-    meanwhile();
+    let sent_bytes = stopped_until + meanwhile(&mut stream, &noise[stopped_until..]);
     vm.go_on().expect("it goes on");
-    end_to_guest(vm, stream, &noise, stopped_until);
+    end_to_guest(vm, stream, &noise, sent_bytes);
 }
 
 /// It is not lost with the process that has acknowledged it.
@@ -57,10 +79,11 @@ fn what_lies_in_the_ring_of_a_stopped_guest_is_acknowledged() {
         let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || ());
         to_guest(&mut vm, &mut || ());
-        to_stopped_guest(&mut vm, &mut || ());
-        to_stopped_guest(&mut vm, &mut || {
+        to_stopped_guest(&mut vm, &mut |stream, rest| wait_for_guest(&socket, stream, rest));
+        to_stopped_guest(&mut vm, &mut |_, _| {
             domain.kill();
             domain = Domain::start(&socket, "--snoop --act hold");
+            0
         });
         to_guest(&mut vm, &mut || ());
     });
