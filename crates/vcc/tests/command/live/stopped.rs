@@ -1,5 +1,6 @@
 //! Snoop: a peer that waits for no turn of the guest.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -34,14 +35,15 @@ fn has_window(stream: &TcpStream) -> bool {
 
 /// The peer sends on until it has to wait for the guest, which `vcc flows` says while it does. Returns how many
 /// bytes it has sent.
-fn wait_for_guest(socket: &Path, stream: &mut TcpStream, noise: &[u8]) -> usize {
+fn wait_for_guest(socket: &Path, stream: &TcpStream, noise: &[u8]) -> usize {
     let peer = format!(":{}", stream.local_addr().expect("a TCP socket").port());
-    let mut sent_bytes = 0;
+    let sent_bytes = Cell::new(0);
     stream.set_nonblocking(true).expect("a TCP socket");
     eventually("the connection waits for its guest", || {
-        while sent_bytes < noise.len() {
-            let Ok(part_bytes) = stream.write(&noise[sent_bytes..]) else { break };
-            sent_bytes += part_bytes;
+        let mut writer = stream;
+        while sent_bytes.get() < noise.len() {
+            let Ok(part_bytes) = writer.write(&noise[sent_bytes.get()..]) else { break };
+            sent_bytes.set(sent_bytes.get() + part_bytes);
         }
         let flows = at(socket).args(["flows", "tap0", "--json", "--peer", &peer]).output();
         let said: Said = flows.expect("the command").into();
@@ -49,12 +51,12 @@ fn wait_for_guest(socket: &Path, stream: &mut TcpStream, noise: &[u8]) -> usize 
         flows[0]["delayed_by"] == "guest"
     });
     stream.set_nonblocking(false).expect("a TCP socket");
-    sent_bytes
+    sent_bytes.get()
 }
 
 /// The guest receives noise. A part of it is acknowledged while the guest cannot do so, and then
 /// comes `meanwhile`, which sends so much of the rest.
-fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut(&mut TcpStream, &[u8]) -> usize) {
+fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut(&TcpStream, &[u8]) -> usize) {
     let noise = noise();
     let mut stream = begin_to_guest(vm);
     stream.write_all(&noise[..BEFORE_BYTES]).expect("the first part");
@@ -64,7 +66,7 @@ fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut(&mut TcpStream, &[u8]
     let stopped_until = BEFORE_BYTES + STOPPED_BYTES;
     stream.write_all(&noise[BEFORE_BYTES..stopped_until]).expect("the second part");
     eventually("the second part is acknowledged", || is_acknowledged(&stream));
-    let sent_bytes = stopped_until + meanwhile(&mut stream, &noise[stopped_until..]);
+    let sent_bytes = stopped_until + meanwhile(&stream, &noise[stopped_until..]);
     vm.go_on().expect("it goes on");
     end_to_guest(vm, stream, &noise, sent_bytes);
 }
