@@ -7,9 +7,20 @@ cd "$(dirname "$0")/.." || exit 1
 
 CARGO=${CARGO:-cargo}
 passed=0 failed=0 skipped=0
-log=$(mktemp) VCC_SKIPPED_TESTS=$(mktemp)
+work=$(mktemp -d)
+log=$work/log VCC_SKIPPED_TESTS=$work/skipped
+: >"$VCC_SKIPPED_TESTS"
 export VCC_SKIPPED_TESTS
-trap 'rm -f "$log" "$VCC_SKIPPED_TESTS"' EXIT
+beside=()
+leave() {
+	local group
+	for group in "${beside[@]}"; do
+		kill -- "-$group" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+trap leave EXIT
+trap 'exit 1' HUP INT TERM
 
 # The time of each part.
 TIMEFORMAT='-- %0lR, CPU %0U + %0S s'
@@ -26,24 +37,65 @@ check() {
 	fi
 }
 
-# Runs a test script. Exit code 77 means skipped, for the reason in its last line.
-check_or_skip() {
-	local name=$1 status=0
-	shift
-	printf '== %s\n' "$name"
-	time "$@" >"$log" 2>&1 || status=$?
-	cat "$log"
-	case $status in
+# conclude NAME STATUS FILE: what a test script has said. Exit code 77 means skipped, for the reason in its last
+# line before its times.
+conclude() {
+	printf '== %s\n' "$1"
+	cat "$3"
+	case $2 in
 	0) passed=$((passed + 1)) ;;
 	77)
-		printf 'SKIPPED: %s\n' "$(tail -n 1 "$log")"
+		printf 'SKIPPED: %s\n' "$(grep -v '^-- ' "$3" | tail -n 1)"
 		skipped=$((skipped + 1))
 		;;
 	*)
-		printf 'FAILED: %s\n' "$name"
+		printf 'FAILED: %s\n' "$1"
 		failed=$((failed + 1))
 		;;
 	esac
+}
+
+check_or_skip() {
+	local name=$1 status=0
+	shift
+	{ time "$@"; } >"$log" 2>&1 || status=$?
+	conclude "$name" $status "$log"
+}
+
+# begin_beside: from here on, commands run beside what this script runs, one after the other and with what the
+# others leave of the CPUs. Reads a name and a command from each line.
+begin_beside() {
+	local queue=$work/beside.${#beside[@]}
+	mkdir "$queue"
+	cat >"$queue/list"
+	# A group of their own, which can be ended as one.
+	set -m
+	(
+		nth=0
+		renice -n 10 -p $BASHPID >/dev/null
+		while IFS=: read -r name command; do
+			nth=$((nth + 1)) status=0
+			# shellcheck disable=SC2086 # words without spaces
+			{ time $command; } >"$queue/$nth.out" 2>&1 </dev/null || status=$?
+			echo "$status" >"$queue/$nth.status"
+		done <"$queue/list"
+	) &
+	set +m
+	beside+=($!)
+}
+
+# Waits for them all, and prints what they have said.
+conclude_beside() {
+	local queue nth name
+	wait "${beside[@]}"
+	for queue in "$work"/beside.*; do
+		nth=0
+		while IFS=: read -r name _; do
+			nth=$((nth + 1))
+			conclude "$name" "$(cat "$queue/$nth.status")" "$queue/$nth.out"
+		done <"$queue/list"
+	done
+	beside=()
 }
 
 skip() {
@@ -71,6 +123,11 @@ count_tests() {
 		failed=$((failed + 1))
 	fi
 }
+
+# The solver waits for nothing, and nothing for it.
+begin_beside <<-END
+	proofs:proofs/run.sh --quick
+END
 
 if $CARGO fmt --version >/dev/null 2>&1; then
 	check 'rustfmt' $CARGO fmt --all --check
@@ -108,23 +165,22 @@ check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 # No crate has documentation tests: the lines of the documentation are tests of the command.
 tests='--workspace --lib --bins --tests'
 check 'tests compile' $CARGO test $tests --no-run --quiet
-echo '== tests'
-time $CARGO test $tests --no-fail-fast 2>&1 | tee "$log"
-count_tests "${PIPESTATUS[0]}"
-# By the workspace, whose features the tests were built with.
-check 'golden tests as with PREEMPT_RT' \
-	env VCC_AS_PREEMPT_RT=1 $CARGO test --quiet --workspace --test golden
 
 # The binary that the tests have built.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
-check_or_skip 'proofs' proofs/run.sh --quick
-check 'faults' faults/run.sh --quick
-check 'sources of another layout' scripts/check-upgrade.sh --sources
-check_or_skip 'make install and uninstall' scripts/test/install.sh "$vcc"
-check_or_skip 'Debian package' scripts/test/deb.sh "$vcc"
-check_or_skip 'release' scripts/test/release.sh "$vcc"
-check_or_skip 'kernels, short' scripts/check-kernels.sh --quick "$vcc"
-check_or_skip 'Kubernetes manifest' scripts/test/kubernetes.sh "$vcc"
+begin_beside <<-END
+	faults:faults/run.sh --quick
+	sources of another layout:scripts/check-upgrade.sh --sources
+	make install and uninstall:scripts/test/install.sh $vcc
+	Debian package:scripts/test/deb.sh $vcc
+	release:scripts/test/release.sh $vcc
+	kernels, short:scripts/check-kernels.sh --quick $vcc
+	Kubernetes manifest:scripts/test/kubernetes.sh $vcc
+END
+echo '== tests'
+time scripts/test/binaries.sh 2>&1 | tee "$log"
+count_tests "${PIPESTATUS[0]}"
+conclude_beside
 
 if [ -s "$VCC_SKIPPED_TESTS" ]; then
 	echo '== skipped'
