@@ -27,7 +27,14 @@ fn main() {
     if env::var_os("CARGO_CFG_DEBUG_ASSERTIONS").is_some() {
         build.define("VCC_CHECK_LAWS", None);
     }
-    build.compile("vcc_engine");
+    // faults/run.sh compiles the engine by itself, so as to exchange it under tests that are built once.
+    println!("cargo::rerun-if-env-changed=VCC_ENGINE_SHARED");
+    if let Ok(directory) = env::var("VCC_ENGINE_SHARED") {
+        println!("cargo::rustc-link-search=native={directory}");
+        println!("cargo::rustc-link-lib=dylib=vcc_engine");
+    } else {
+        build.compile("vcc_engine");
+    }
 
     let bindings = bindgen::Builder::default()
         .header_contents(
