@@ -40,5 +40,5 @@ VCC_COMMIT=${VCC_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
 export VCC_COMMIT
 unset CARGO_ENCODED_RUSTFLAGS
 
-$CARGO build --release --locked --package vcc --target "$triple" --target-dir "$target_dir" >&2
-echo "$target_dir/$triple/release/vcc"
+$CARGO build --profile dist --locked --package vcc --target "$triple" --target-dir "$target_dir" >&2
+echo "$target_dir/$triple/dist/vcc"
