@@ -90,7 +90,6 @@ impl Sent {
     /// The first segment that is to be sent again.
     pub(crate) fn first_lost(&self) -> Option<usize> {
         if !self.has_lost() {
-            debug_assert!(self.queue.iter().all(|kept| kept.facts.lost == 0));
             return None;
         }
         self.queue.iter().position(|kept| kept.facts.lost != 0)
@@ -193,6 +192,7 @@ impl Sent {
     /// Finds what is lost now (RFC 8985, 6.2, step 5).
     pub(crate) fn detect(&mut self, flow: &FlowState, now_us: u64) {
         self.reorder_due_us = None;
+        let mut is_any_lost = false;
         for kept in &mut self.queue {
             match flow.repair_lost_in_us(&self.recovery, &kept.facts, now_us as u32) {
                 Some(0) => self.recovery.lost(&mut kept.facts),
@@ -203,7 +203,9 @@ impl Sent {
                 }
                 None => {}
             }
+            is_any_lost |= kept.facts.lost != 0;
         }
+        debug_assert!(self.has_lost() || !is_any_lost, "what is lost is in the account");
     }
 
     pub(crate) fn reorder_due_us(&self) -> Option<u64> {
