@@ -275,7 +275,7 @@ struct vcc_event {
 	struct vcc_flow flow;
 };
 
-/* One of the guest's addresses; a device may have several. */
+/* One of the guest's addresses; a port may have several. */
 struct vcc_neighbour_key {
 	uint8_t guest_addr[16]; /* as in struct vcc_key */
 	uint16_t vlan;
@@ -286,6 +286,12 @@ struct vcc_neighbour_key {
 struct vcc_neighbour {
 	uint8_t guest_mac[6];
 	uint8_t next_hop_mac[6];
+};
+
+/* A guest with several devices has a MAC address at each. */
+struct vcc_neighbour_at {
+	struct vcc_neighbour neighbour;
+	uint32_t ifindex; /* the device that the frame came by */
 };
 
 /* Counters of segments that the datapath did not translate, by reason. */

@@ -136,7 +136,7 @@ struct {
 	__uint(max_entries, 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct vcc_neighbour_key);
-	__type(value, struct vcc_neighbour);
+	__type(value, struct vcc_neighbour_at);
 } neighbours SEC(".maps");
 
 static __always_inline struct vcc_port *port_at(uint32_t port)

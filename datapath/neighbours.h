@@ -15,18 +15,18 @@ static __noinline void neighbour_learn(struct __sk_buff *skb, const struct vcc_k
 {
 	struct vcc_neighbour_key key = { .vlan = flow->vlan, .port = flow->port };
 	struct vcc_usage *used = usage_of(flow->port);
-	struct vcc_neighbour neighbour;
+	struct vcc_neighbour_at at = { .ifindex = skb->ifindex };
 	struct ethhdr eth;
 
 	if (!used || bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)))
 		return;
 	__builtin_memcpy(key.guest_addr, flow->guest_addr, sizeof(key.guest_addr));
-	__builtin_memcpy(neighbour.guest_mac, eth.h_source, ETH_ALEN);
-	__builtin_memcpy(neighbour.next_hop_mac, eth.h_dest, ETH_ALEN);
+	__builtin_memcpy(at.neighbour.guest_mac, eth.h_source, ETH_ALEN);
+	__builtin_memcpy(at.neighbour.next_hop_mac, eth.h_dest, ETH_ALEN);
 	/* An unknown address is a new entry, if the guest has room for it. */
-	if (bpf_map_update_elem(&neighbours, &key, &neighbour, BPF_EXIST) &&
+	if (bpf_map_update_elem(&neighbours, &key, &at, BPF_EXIST) &&
 	    used->neighbours < NEIGHBOURS_MAX &&
-	    !bpf_map_update_elem(&neighbours, &key, &neighbour, BPF_NOEXIST))
+	    !bpf_map_update_elem(&neighbours, &key, &at, BPF_NOEXIST))
 		__sync_fetch_and_add(&used->neighbours, 1);
 }
 

@@ -32,6 +32,9 @@ pub enum Error {
     )]
     HeldByProcess { device: String },
 
+    #[error("`{device}` is draining, so no other device joins it: `vcc attach {device}` first")]
+    Draining { device: String },
+
     #[error("vcc is not attached to `{device}` (`vcc ports` lists where it is attached)")]
     NotAttached { device: String },
 

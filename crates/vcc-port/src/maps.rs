@@ -90,7 +90,7 @@ impl Maps {
             && sizes(&self.usage).1 == size_of::<sys::vcc_usage>()
             && sizes(&self.minisocks) == (size_of::<u64>(), size_of::<sys::vcc_minisock>())
             && sizes(&self.neighbours)
-                == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour>())
+                == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour_at>())
             && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)
     }
 

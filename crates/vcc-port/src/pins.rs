@@ -1,5 +1,6 @@
 //! The links of ports pinned in the BPF file system, where they outlive the command.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use libbpf_rs::Link;
 
 use crate::bpffs::HOME;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::lock::{self, Lock};
 use crate::tcx::{self, Hook};
 use crate::{Error, Result, bpffs};
@@ -27,6 +28,11 @@ impl Role {
             Self::Tracing => "tracing",
             Self::Emitting => "emitting",
         }
+    }
+
+    /// The pins of ports have names with an `@`, so this is not taken for one.
+    fn path_at(self, index: u32) -> PathBuf {
+        Path::new(HOME).join(format!("{}-{index}", self.name()))
     }
 }
 
@@ -68,6 +74,25 @@ impl Pin {
         })
     }
 
+    /// Whether it is that of a device, by the ifindex: the name may have changed since.
+    pub(crate) fn is_at(&self, device: &Device) -> bool {
+        let place = |device: &Device| (device.ifindex, device.netns_inode);
+        place(&self.device) == place(device)
+    }
+
+    /// Whether both devices are one guest's.
+    pub(crate) fn is_sibling_of(&self, other: &Self) -> bool {
+        self.index.is_some() && self.index == other.index && !self.is_at(&other.device)
+    }
+
+    /// The device's, which may have been renamed. That of another namespace is as it was.
+    pub(crate) fn current_name(&self) -> Result<String> {
+        let Device { name, ifindex, netns_inode } = &self.device;
+        let is_here = *netns_inode == device::netns_inode()?;
+        let now = is_here.then(|| device::name_of(*ifindex)).flatten();
+        Ok(now.unwrap_or_else(|| name.clone()))
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         Path::new(HOME).join(self.directory_name())
     }
@@ -107,10 +132,15 @@ impl Pin {
         pinned.is_some_and(|pinned| id(&pinned[0]).is_some() && id(&pinned[0]) == id(&links[0]))
     }
 
-    /// Takes a role until the lock is dropped or the process ends; None if another process has it.
+    /// Takes a role until the lock is dropped or the process ends; None if another process has it, at
+    /// this or another device of the guest.
     pub(crate) fn take(&self, role: Role) -> Result<Option<Lock>> {
         let doing = || format!("lock what is pinned for `{}`", self.device.name);
-        Lock::take(&self.path().join(role.name())).map_err(|e| Error::system(doing(), e))
+        let path = match self.index {
+            Some(index) => role.path_at(index),
+            None => self.path().join(role.name()),
+        };
+        Lock::take(&path).map_err(|e| Error::system(doing(), e))
     }
 
     /// Likewise, but waits a moment for a process that only ends what a killed one has left.
@@ -200,17 +230,43 @@ pub(crate) fn is_empty() -> Result<bool> {
     Ok(read()?.is_empty())
 }
 
-/// The indices of all ports.
-pub(crate) fn indices() -> Result<Vec<u32>> {
+/// The indices of all ports. Devices of one guest have one.
+pub(crate) fn indices() -> Result<BTreeSet<u32>> {
     Ok(read()?.into_iter().filter_map(|pin| pin.index).collect())
 }
 
-/// The pin of a device, by its ifindex: its name may have changed since.
+/// Those of each guest's devices.
+pub(crate) fn by_index(pins: &[Pin]) -> HashMap<u32, Vec<&Pin>> {
+    let mut of_guests: HashMap<u32, Vec<&Pin>> = HashMap::new();
+    for pin in pins {
+        if let Some(index) = pin.index {
+            of_guests.entry(index).or_default().push(pin);
+        }
+    }
+    of_guests
+}
+
+/// The pin of a device.
 pub(crate) fn find(device: &Device) -> Result<Option<Pin>> {
-    let same = |pin: &Pin| {
-        pin.device.ifindex == device.ifindex && pin.device.netns_inode == device.netns_inode
-    };
-    Ok(read()?.into_iter().find(same))
+    Ok(read()?.into_iter().find(|pin| pin.is_at(device)))
+}
+
+/// Removes what is left of roles at a port that nobody has any more. The caller holds the lock.
+pub(crate) fn remove_roles(index: u32) -> Result<()> {
+    for path in [Role::Tracing, Role::Emitting].map(|role| role.path_at(index)) {
+        match fs::remove_dir(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::system(format!("remove {}", path.display()), e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether no other device of the guest has a pin. The caller holds the lock.
+pub(crate) fn is_last(pin: &Pin) -> Result<bool> {
+    Ok(!read()?.iter().any(|other| other.is_sibling_of(pin)))
 }
 
 /// Whether what is pinned for a device is attached to it.
@@ -219,8 +275,8 @@ pub(crate) fn is_attached(device: &Device) -> Result<bool> {
     Ok(pin.is_complete() && !pin.is_stale()?)
 }
 
-/// Removes the pins of devices that have gone, each after a call of `last`; returns the devices'
-/// names.
+/// Removes the pins of devices that have gone, the last one of a guest after a call of `last`; returns
+/// the devices' names.
 pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     if is_empty()? {
         return Ok(Vec::new());
@@ -229,7 +285,9 @@ pub(crate) fn sweep(last: impl Fn(&Pin)) -> Result<Vec<String>> {
     let mut gone = Vec::new();
     for pin in all()? {
         if pin.is_stale()? {
-            last(&pin);
+            if is_last(&pin)? {
+                last(&pin);
+            }
             pin.remove()?;
             gone.push(pin.device.name);
         }

@@ -23,7 +23,7 @@ unsafe impl Plain for sys::vcc_counts {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_event {}
 // SAFETY: as above.
-unsafe impl Plain for sys::vcc_neighbour {}
+unsafe impl Plain for sys::vcc_neighbour_at {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_neighbour_key {}
 // SAFETY: as above.

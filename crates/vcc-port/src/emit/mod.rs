@@ -17,7 +17,7 @@ use crate::lock::Lock;
 use crate::maps::{Maps, keep};
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
-use crate::{Error, Result};
+use crate::{Error, Result, pins};
 pub(crate) use socket::{Socket, Way};
 
 /// A multiple of all sizes of pages.
@@ -34,6 +34,10 @@ pub struct Emitter {
     flows: flows::Table,
     neighbours: MapHandle,
     socket: Socket,
+    /// The device that the socket is at; the guest may have others.
+    device: Device,
+    /// The port's index, by which other devices of the guest are found; None if it has no others.
+    index: Option<u32>,
     /// Connections to which duplicate ACKs were sent a moment ago.
     prodded: VecDeque<Prodded>,
     emitted: Emitted,
@@ -66,6 +70,8 @@ impl Emitter {
     ) -> Result<Self> {
         Ok(Self {
             socket: Socket::open(device, Way::Direct)?,
+            device: device.clone(),
+            index: role.is_some().then_some(port),
             ring: Ring::open(&maps.events, port, RING_BYTES)?,
             flows: flows::Table::of(maps)?,
             neighbours: keep(&maps.neighbours)?,
@@ -152,17 +158,27 @@ impl Emitter {
 
     /// Returns how many of `count` were sent.
     fn send(&mut self, key: &sys::vcc_key, flow: &sys::vcc_flow, count: u32) -> Result<u64> {
-        let Some(neighbour) = self.neighbour(key)? else {
+        let Some(sys::vcc_neighbour_at { neighbour, ifindex }) = self.neighbour(key)? else {
             self.emitted.unsent += u64::from(count);
             return Ok(0);
         };
         let frame = ack_to_guest(&FlowKey::from_raw(*key), &FlowState(*flow), &neighbour).bytes;
-        let sent = (0..count).filter(|_| self.socket.send(&frame).is_ok()).count() as u64;
+        let sends = ifindex == self.device.ifindex || self.is_of_guest(ifindex)?;
+        let send = |_: &u32| sends && self.socket.send_by(ifindex, &frame).is_ok();
+        let sent = (0..count).filter(send).count() as u64;
         self.emitted.unsent += u64::from(count) - sent;
         Ok(sent)
     }
 
-    fn neighbour(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_neighbour>> {
+    /// Whether the guest has that device here. One that has moved to another namespace may have left its
+    /// ifindex to another guest's.
+    fn is_of_guest(&self, ifindex: u32) -> Result<bool> {
+        let device = Device { ifindex, ..self.device.clone() };
+        let Some(index) = self.index else { return Ok(false) };
+        Ok(pins::find(&device)?.is_some_and(|pin| pin.index == Some(index)))
+    }
+
+    fn neighbour(&self, key: &sys::vcc_key) -> Result<Option<sys::vcc_neighbour_at>> {
         const DOING: &str = "look up a guest's MAC address";
         let of =
             sys::vcc_neighbour_key { guest_addr: key.guest_addr, vlan: key.vlan, port: key.port };

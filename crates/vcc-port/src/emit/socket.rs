@@ -41,10 +41,7 @@ impl Socket {
         let socket = checked(unsafe { libc::socket(libc::AF_PACKET, kind, NOTHING) })?;
         // SAFETY: a new descriptor, which nobody else has.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-        // SAFETY: all-zero bytes are a valid sockaddr_ll.
-        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as libc::sa_family_t;
-        address.sll_ifindex = device.ifindex as libc::c_int;
+        let address = address_of(device.ifindex);
         let length = size_of_val(&address) as libc::socklen_t;
         let to = std::ptr::from_ref(&address).cast();
         // SAFETY: pointer and length are those of the address, which outlives the call.
@@ -70,6 +67,31 @@ impl Socket {
             unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
+
+    /// By another device of the namespace in which it was opened.
+    pub(crate) fn send_by(&self, ifindex: u32, frame: &[u8]) -> io::Result<()> {
+        let address = address_of(ifindex);
+        // SAFETY: pointers and lengths are those of the frame and the address, which outlive the call.
+        let sent = unsafe {
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                0,
+                std::ptr::from_ref(&address).cast(),
+                size_of_val(&address) as libc::socklen_t,
+            )
+        };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+fn address_of(ifindex: u32) -> libc::sockaddr_ll {
+    // SAFETY: all-zero bytes are a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::sa_family_t;
+    address.sll_ifindex = ifindex as libc::c_int;
+    address
 }
 
 fn checked(status: libc::c_int) -> io::Result<libc::c_int> {

@@ -20,7 +20,8 @@ use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
 use crate::timers::{self, Timers};
 use crate::{
-    Arrived, Error, Flow, Program, Result, Turning, Underlays, arrive, object, params, ring, usage,
+    Arrived, Error, Flow, Program, Result, Turning, Underlays, arrive, object, params, pins, ring,
+    usage,
 };
 pub(crate) use load::{Room, layout};
 pub(crate) use pinned::{
@@ -173,6 +174,9 @@ impl Host {
         // Of processes that still trace the port, or send to its guest.
         ring::remove(&self.maps.events, index)?;
         ring::remove(&self.maps.traces, index)?;
+        if self.is_pinned {
+            pins::remove_roles(index)?;
+        }
         Ok(forgotten)
     }
 

@@ -110,14 +110,14 @@ fn free_index(host: &Host) -> Result<u32> {
 }
 
 /// A device that nothing of vcc is attached to.
-struct Place {
+pub(super) struct Place {
     device: Device,
     /// The revision of the first hook.
     revision: u64,
 }
 
 impl Place {
-    fn find(device: &str) -> Result<Self> {
+    pub(super) fn find(device: &str) -> Result<Self> {
         let device = Device::named(device)?;
         device.require_ethernet()?;
         let revision = require_unattached(&device)?;
@@ -131,26 +131,35 @@ impl Place {
         by_policy: bool,
         options: &AttachOptions,
     ) -> Result<Port> {
-        let Self { device, revision } = self;
         let generation = host.enter(index, &options.port(by_policy))?;
-        let seat = Seat { host: Arc::clone(host), index, generation };
+        let seat = Arc::new(Seat { host: Arc::clone(host), index, generation });
         let attach = || {
             host.open_wheel(index)?;
-            let programs = host.port_programs(index)?;
-            // With the revision, the kernel refuses the later of two racing attachments.
-            Ok([
-                attach_one(&programs, &device, Hook::FromGuest, options.order, revision)?,
-                attach_one(&programs, &device, Hook::ToGuest, options.order, 0)?,
-            ])
+            self.link(&host.port_programs(index)?, options.order)
         };
         match attach() {
-            Ok(links) => Ok(Port { device, links, seat: Some(seat), pin: None }),
+            Ok(links) => Ok(self.port(links, seat)),
             Err(error) => {
                 // The first error is reported.
                 let _ = host.leave(index);
                 Err(error)
             }
         }
+    }
+
+    /// Attaches a port's programs in both directions, or not at all.
+    pub(super) fn link(&self, programs: &Object, order: Order) -> Result<[Link; 2]> {
+        let Self { device, revision } = self;
+        // With the revision, the kernel refuses the later of two racing attachments.
+        Ok([
+            attach_one(programs, device, Hook::FromGuest, order, *revision)?,
+            attach_one(programs, device, Hook::ToGuest, order, 0)?,
+        ])
+    }
+
+    pub(super) fn port(self, links: [Link; 2], seat: Arc<Seat>) -> Port {
+        let (seat, pin) = (Some(seat), None);
+        Port { device: self.device, links, seat, pin, others: Vec::new(), shown_at: None }
     }
 
     fn attach_and_pin(
@@ -162,10 +171,18 @@ impl Place {
     ) -> Result<Port> {
         let _expedited = Expedited::begin();
         let mut port = self.attach(host, index, by_policy, options)?;
-        let pin = Pin::of(&port.device, index);
-        pin.create(&mut port.links)?;
-        port.pin = Some(pin);
+        port.pin(index)?;
         Ok(port)
+    }
+}
+
+impl Port {
+    /// The caller holds the lock.
+    pub(super) fn pin(&mut self, index: u32) -> Result<()> {
+        let pin = Pin::of(&self.device, index);
+        pin.create(&mut self.links)?;
+        self.pin = Some(pin);
+        Ok(())
     }
 }
 

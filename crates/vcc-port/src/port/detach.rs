@@ -2,14 +2,15 @@
 
 use vcc_engine::Mode;
 
-use super::{Port, Seat};
+use super::Port;
 use crate::sweep::Sweep;
 use crate::{AttachOptions, Error, Expedited, Host, Result, lock, params};
 
 impl Port {
     /// Detaches at once. Connections whose windows were translated become very slow: see
-    /// [`Port::drain`]. Returns how many flows were forgotten. If another process has detached this
-    /// port meanwhile, and perhaps attached another one, nothing is changed.
+    /// [`Port::drain`]. Returns how many flows were forgotten: none while another device of the guest
+    /// is attached, which keeps them. If another process has detached this port meanwhile, and perhaps
+    /// attached another one, nothing is changed.
     pub fn detach(self) -> Result<u32> {
         let _lock = self.pin.is_some().then(lock::pins).transpose()?;
         let is_pinned = self.pin.is_some();
@@ -21,21 +22,22 @@ impl Port {
         Ok(forgotten)
     }
 
-    pub(super) fn detach_locked(self) -> Result<u32> {
+    pub(super) fn detach_locked(mut self) -> Result<u32> {
         let failed = |e| Error::system(format!("detach from `{}`", self.device.name), e);
         for link in &self.links {
             link.detach().map_err(failed)?;
         }
         let is_ours = self.pin.as_ref().is_none_or(|pin| pin.is_of(&self.links));
         // The index may be another port's by now.
-        let forgotten = self.seat.as_ref().filter(|_| is_ours).map_or(Ok(0), Seat::leave);
+        let seat = if is_ours { self.last_seat() } else { None };
+        let forgotten = seat.map_or(Ok(0), |seat| seat.leave());
         if let Some(pin) = self.pin.as_ref().filter(|_| is_ours) {
             pin.remove()?;
         }
         forgotten
     }
 
-    /// Stops taking new connections. Returns how many of the existing ones still depend on the
+    /// Stops taking new connections, at all devices of the guest. Returns how many of the existing ones still depend on the
     /// translation.
     pub fn drain(&self) -> Result<usize> {
         self.set_mode(Mode::Drain)?;

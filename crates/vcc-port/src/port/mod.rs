@@ -1,7 +1,8 @@
-//! A device that vcc is attached to.
+//! A device that vcc is attached to. Devices of one guest have one seat.
 
 mod attach;
 mod detach;
+mod join;
 mod pinned;
 mod renew;
 mod sessions;
@@ -31,11 +32,15 @@ pub struct Port {
     device: Device,
     links: [Link; 2],
     /// None if another version of vcc attached the port.
-    seat: Option<Seat>,
+    seat: Option<Arc<Seat>>,
     pin: Option<Pin>,
+    /// The names of the other devices of the guest, as of when it was opened.
+    others: Vec<String>,
+    /// See [`Self::shown_at`].
+    shown_at: Option<String>,
 }
 
-/// A port's place among those of its host.
+/// A port's place among those of its host, which all devices of a guest have together.
 struct Seat {
     host: Arc<Host>,
     index: u32,
@@ -112,7 +117,8 @@ impl Port {
                 continue;
             }
             match hosts.iter_mut().find(|(host, _)| std::ptr::eq(*host, &*seat.host)) {
-                Some((_, places)) => drop(places.insert(seat.index, place)),
+                // Of a guest's devices, the first that is listed has its flows.
+                Some((_, places)) => drop(places.entry(seat.index).or_insert(place)),
                 None => hosts.push((&seat.host, HashMap::from([(seat.index, place)]))),
             }
         }
@@ -265,7 +271,7 @@ impl Port {
     }
 
     fn seat(&self) -> Result<&Seat> {
-        self.seat.as_ref().ok_or_else(|| other_version(&self.device))
+        self.seat.as_deref().ok_or_else(|| other_version(&self.device))
     }
 }
 
@@ -282,7 +288,7 @@ impl Drop for Port {
                 let _ = link.detach();
             }
             // Flows may hold a part of a policy's pools.
-            let _ = self.seat.as_ref().map(Seat::leave);
+            let _ = self.last_seat().map(|seat| seat.leave());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Port, Seat, other_version};
-use crate::device::{self, Device};
+use crate::device::Device;
 use crate::host::Found;
 use crate::pins::{self, Pin, Role};
 use crate::{Error, Host, Result, bpffs, params, ring};
@@ -12,8 +12,10 @@ impl Port {
     /// The pinned attachment to a device of the calling thread's network namespace.
     pub fn open(device: &str) -> Result<Self> {
         let device = Device::named(device)?;
-        let pin = pins::find(&device)?;
-        Self::from_pin(pin.ok_or(Error::NotAttached { device: device.name })?, pinned_host()?)
+        let pins = pins::all()?;
+        let pin = pins.iter().find(|pin| pin.is_at(&device));
+        let pin = pin.ok_or(Error::NotAttached { device: device.name })?;
+        Self::from_pin(pin, &pins, pinned_host()?)
     }
 
     /// All pinned attachments, also those of other network namespaces, except those that are being
@@ -29,13 +31,17 @@ impl Port {
 
     fn list_at(host: Option<Arc<Host>>) -> Result<Vec<Self>> {
         let mut ports = Vec::new();
-        for pin in pins::all()?.into_iter().filter(Pin::is_complete) {
-            match Self::from_pin(pin.clone(), host.clone()) {
+        let pins: Vec<Pin> = pins::all()?.into_iter().filter(Pin::is_complete).collect();
+        let of_guests = pins::by_index(&pins);
+        for pin in &pins {
+            let siblings = pin.index.map_or(&[][..], |index| &of_guests[&index]);
+            match Self::from_pin(pin, siblings.iter().copied(), host.clone()) {
                 Ok(port) => ports.push(port),
                 Err(_) if !pin.is_complete() => {}
                 Err(error) => return Err(error),
             }
         }
+        Self::show_once(&mut ports);
         Ok(ports)
     }
 
@@ -59,9 +65,9 @@ impl Port {
                 let _ = host.leave(index);
             }
         })?;
-        for pin in pins::all()? {
+        for pin in &pins::all()? {
             // A port that is being created or removed at this moment has no trace to end.
-            if let Ok(port) = Self::from_pin(pin, host.clone()) {
+            if let Ok(port) = Self::from_pin(pin, &[], host.clone()) {
                 port.end_orphaned_trace()?;
             }
         }
@@ -83,18 +89,22 @@ impl Port {
         end().or_else(|error| if pin.is_of(&self.links) { Err(error) } else { Ok(()) })
     }
 
-    fn from_pin(pin: Pin, host: Option<Arc<Host>>) -> Result<Self> {
-        let mut device = pin.device.clone();
-        if device.netns_inode == device::netns_inode()? {
-            device.name = device::name_of(device.ifindex).unwrap_or(device.name);
-        }
+    /// `siblings`: among them those of the other devices of the guest.
+    fn from_pin<'pin>(
+        pin: &Pin,
+        siblings: impl IntoIterator<Item = &'pin Pin>,
+        host: Option<Arc<Host>>,
+    ) -> Result<Self> {
+        let device = Device { name: pin.current_name()?, ..pin.device.clone() };
+        let siblings = siblings.into_iter().filter(|it| it.is_sibling_of(pin));
+        let others = siblings.map(Pin::current_name).collect::<Result<_>>()?;
         let links = pin.open_links()?;
         let seat = host.zip(pin.index).map(|(host, index)| {
             let generation = params::read(&host.maps.ports, index)?.generation;
-            Ok(Seat { host, index, generation })
+            Ok(Arc::new(Seat { host, index, generation }))
         });
-        let seat = seat.transpose()?;
-        Ok(Self { device, links, seat, pin: Some(pin) })
+        let (seat, pin) = (seat.transpose()?, Some(pin.clone()));
+        Ok(Self { device, links, seat, pin, others, shown_at: None })
     }
 }
 

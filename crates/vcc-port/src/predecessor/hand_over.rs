@@ -11,7 +11,7 @@
 //! a port may call is removed before that port has another program: when nobody holds the array any more by
 //! which it calls, the kernel empties it, and what the port's guest sends and gets passes untranslated.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ impl Predecessor {
         apply(&policy, &inherited)?;
         let host = Arc::new(Host::load_beside(&policy, &Underlays::pinned()?)?);
         let mut moving = Moving::begin(&host, ports)?;
-        for one in &moving.ports {
+        let mut entered = HashSet::new();
+        for one in moving.ports.iter().filter(|one| entered.insert(one.theirs.index)) {
             one.enter(&host)?;
         }
         moving.take_over(&sources, Origin::OtherMaps)?;

@@ -7,6 +7,7 @@ mod emitting;
 mod expiry;
 mod foreign;
 mod interrupted;
+mod joined;
 mod pinned;
 mod refusals;
 mod ruled;
