@@ -469,6 +469,7 @@ impl Daemon {
             device: held.port.device().to_owned(),
             index: held.index,
             tenant: held.tenant.clone(),
+            guest: held.guest.clone(),
             draining: held.draining,
             // A port that cannot be read is among the problems.
             unknown_dropped_in_s: held

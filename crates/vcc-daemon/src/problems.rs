@@ -7,8 +7,9 @@ use vcc_web::snapshot::Problem;
 use crate::ports::{Ports, describe_blindness};
 
 /// A refused policy is not among these: the daemon and its page report it apart.
-const KINDS: [fn(&Ports, &mut Vec<Problem>); 9] = [
+const KINDS: [fn(&Ports, &mut Vec<Problem>); 10] = [
     no_ports,
+    misjoined_ports,
     misnamed_ports,
     silent_ports,
     short_ports,
@@ -49,6 +50,10 @@ fn no_ports(ports: &Ports, problems: &mut Vec<Problem>) {
         let device = &left.link.name;
         problem(device, format!("{device} is not a port: {}", left.reason))
     }));
+}
+
+fn misjoined_ports(ports: &Ports, problems: &mut Vec<Problem>) {
+    problems.extend(ports.misjoined().into_iter().map(|(device, what)| problem(device, what)));
 }
 
 fn misnamed_ports(ports: &Ports, problems: &mut Vec<Problem>) {

@@ -57,6 +57,7 @@ impl Order {
 pub struct PortSelector {
     pub(crate) at: PortPattern,
     pub(crate) tenant: Option<String>,
+    pub(crate) guest: Option<String>,
     pub(crate) max_flows: u32,
     pub(crate) inside: Tunnels,
     pub(crate) order: Order,
@@ -103,6 +104,11 @@ impl PortSelector {
 
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
+    }
+
+    /// The name of the guest whose devices these are, which are one port; None: each is a guest's.
+    pub fn guest(&self) -> Option<&str> {
+        self.guest.as_deref()
     }
 
     /// Connections that the port tracks at a time.

@@ -32,6 +32,10 @@ pub struct PortView {
     pub tenant: Option<Arc<str>>,
     /// Among the policy's ports; None at a port that was attached by hand.
     pub index: Option<u32>,
+    /// The other devices of its guest, with which it is one port.
+    pub same_guest_as: Option<String>,
+    /// The one of these that has what is counted of the port; None at that device.
+    pub shown_at: Option<String>,
     pub underlay: Option<String>,
     pub mode: Option<String>,
     pub max_flows: Option<u32>,
@@ -69,8 +73,13 @@ impl PortView {
         let index = port.index()?;
         let is_ruled = index.is_some();
         let is_draining = params.mode == Mode::Drain.number();
+        let shown_at = port.shown_at().map(str::to_owned);
+        let is_shown = shown_at.is_none();
+        let counters = is_shown.then(|| port.counters()).transpose()?;
         Ok(Self {
             index,
+            same_guest_as: Some(port.others().join(", ")).filter(|others| !others.is_empty()),
+            shown_at,
             underlay: Some(if is_ruled { BY_RULE.into() } else { underlay_name(params.underlay) }),
             mode: Some(if is_ruled && !is_draining {
                 BY_RULE.into()
@@ -78,8 +87,8 @@ impl PortView {
                 mode_name(params.mode)
             }),
             max_flows: Some(port.max_flows()?),
-            counters: port.counters()?.iter().map(counter).collect(),
-            delays: Some(port.delays()?),
+            counters: counters.iter().flat_map(|counters| counters.iter().map(counter)).collect(),
+            delays: is_shown.then(|| port.delays()).transpose()?,
             ..Self::unknown(port.device())
         })
     }
@@ -121,6 +130,8 @@ impl PortView {
             port: port.to_owned(),
             tenant: None,
             index: None,
+            same_guest_as: None,
+            shown_at: None,
             underlay: None,
             mode: None,
             max_flows: None,
@@ -141,7 +152,12 @@ impl PortView {
     }
 
     pub fn untranslated_segments(&self) -> Option<u64> {
-        self.failure.is_none().then(|| self.counters.iter().map(|counter| counter.value).sum())
+        self.is_counted().then(|| self.counters.iter().map(|counter| counter.value).sum())
+    }
+
+    /// False where nothing can be read, and where another device of the guest has what is counted.
+    pub fn is_counted(&self) -> bool {
+        self.failure.is_none() && self.shown_at.is_none()
     }
 }
 

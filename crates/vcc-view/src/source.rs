@@ -36,7 +36,10 @@ impl Source {
         if devices.is_empty() {
             return Self::list();
         }
-        devices.iter().map(|device| Self::open(device)).collect()
+        let mut ports =
+            devices.iter().map(|device| Self::open(device)).collect::<Result<Vec<_>, _>>()?;
+        Port::show_once(ports.iter_mut().filter_map(Self::kernel_mut));
+        Ok(ports)
     }
 
     fn open(device: &str) -> Result<Self, Error> {
@@ -157,6 +160,18 @@ impl Source {
         let in_kernel = ports.filter_map(|(place, port)| Some((place, port.kernel()?)));
         let (places, ports): (Vec<usize>, Vec<&Port>) = in_kernel.unzip();
         Port::each_flow_of(&ports, |at, flow| visit(places[at], flow))
+    }
+
+    /// Whether what is counted of the port is shown at another device of its guest.
+    pub fn is_shown_elsewhere(&self) -> bool {
+        self.kernel().is_some_and(|port| port.shown_at().is_some())
+    }
+
+    fn kernel_mut(&mut self) -> Option<&mut Port> {
+        match self {
+            Self::Kernel(port) => Some(port),
+            Self::Domain(_) => None,
+        }
     }
 
     fn kernel(&self) -> Option<&Port> {

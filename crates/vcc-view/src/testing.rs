@@ -54,6 +54,8 @@ pub fn port(name: &str) -> PortView {
         port: name.into(),
         tenant: None,
         index: None,
+        same_guest_as: None,
+        shown_at: None,
         underlay: Some("dctcp".into()),
         mode: Some("enforce".into()),
         max_flows: Some(65_536),

@@ -113,6 +113,9 @@ pub struct PortStatus {
     pub device: String,
     pub index: u32,
     pub tenant: Option<String>,
+    /// The guest that the policy names: its devices are one port, with one index.
+    #[serde(default)]
+    pub guest: Option<String>,
     pub draining: bool,
     /// The seconds until data of connections that the port does not know is dropped; 0: it is dropped,
     /// none: it passes.

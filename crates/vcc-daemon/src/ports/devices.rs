@@ -73,11 +73,12 @@ impl Ports {
             Err(error) if is_gone(&*error) => {}
             Ok(held) => {
                 self.churn.go_on();
-                let whose = whose(held.tenant.as_deref());
+                let whose = whose(held.tenant.as_deref(), held.guest.as_deref());
                 journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
                 self.left.remove(&link.index);
                 // If it was renamed meanwhile, the news of that is still to come.
                 self.held.insert(held.port.ifindex(), held);
+                self.emit(policy);
             }
             Err(error) => self.leave(link, error.to_string()),
         }
@@ -118,10 +119,12 @@ impl Ports {
             (selected.max_flows(), selected.inside(), selected.order());
         let options = AttachOptions { params, max_flows, inside, order };
         let admit = |index| self.shared.admit(index, policy, tenant);
-        let (port, index) = Port::attach_pinned_under(&self.host, device, &options, admit)?;
-        let mut held = Held::new(port, index, tenant.map(str::to_owned));
-        held.emit_or_not(policy);
-        Ok(held)
+        let (port, index) = match selected.guest().and_then(|guest| self.first_of(guest)) {
+            Some(first) => (first.port.join(&[device], order)?.remove(0), first.index),
+            None => Port::attach_pinned_under(&self.host, device, &options, admit)?,
+        };
+        let guest = selected.guest().map(str::to_owned);
+        Ok(Held { guest, ..Held::new(port, index, tenant.map(str::to_owned)) })
     }
 
     fn is_renamed(&mut self, link: &Link, policy: &Policy) {
@@ -180,14 +183,26 @@ impl Ports {
         self.churn.go_on();
         let device = held.port.device().to_owned();
         if held.port.is_attached().unwrap_or(false) {
-            journal::notice(&format!("{device} was moved to another network namespace: draining"));
-            held.drain_or_not(true);
+            // Where other devices of the guest are here, nobody knows which connections pass this one.
+            let drains = !self.held.values().any(|other| other.index == held.index);
+            let draining = if drains { ": draining" } else { "" };
+            journal::notice(&format!("{device} was moved to another network namespace{draining}"));
+            held.drain_or_not(drains);
             // Those here are not those there, which nobody looks at.
             held.neighbours = Neighbours::default();
             self.elsewhere.push(held);
             return;
         }
+        let is_kept = self.has_other(held.index);
+        // Of those that were moved, no news comes.
+        if !self.held.values().any(|other| other.index == held.index) {
+            let moved = self.elsewhere.iter_mut().filter(|other| other.index == held.index);
+            moved.for_each(|other| other.drain_or_not(true));
+        }
         match held.port.detach() {
+            Ok(_) if is_kept => {
+                journal::info(&format!("{device} has gone; its guest has other devices"));
+            }
             Ok(flows) => journal::info(&format!("{device} has gone, with {flows} connection(s)")),
             // Another command may have removed it a moment before.
             Err(error) => journal::info(&format!("{device} has gone: {error}")),
@@ -199,6 +214,7 @@ fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(vcc_port::Error::NoSuchDevice { .. }))
 }
 
-fn whose(tenant: Option<&str>) -> String {
-    tenant.map_or(String::new(), |tenant| format!(", of tenant {tenant}"))
+fn whose(tenant: Option<&str>, guest: Option<&str>) -> String {
+    let of = |what, name: Option<&str>| name.map(|name| format!(", of {what} {name}"));
+    [of("tenant", tenant), of("guest", guest)].into_iter().flatten().collect()
 }

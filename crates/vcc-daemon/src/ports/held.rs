@@ -14,6 +14,8 @@ pub(crate) struct Held {
     pub port: Port,
     pub index: u32,
     pub tenant: Option<String>,
+    /// The guest that the policy names. Devices of one guest have one index.
+    pub guest: Option<String>,
     /// Whether the port drained at the last check; `vcc detach` also makes a port drain.
     pub draining: bool,
     pub(super) emitting: Option<Emitting>,
@@ -33,6 +35,7 @@ impl Held {
             port,
             index,
             tenant,
+            guest: None,
             draining: false,
             emitting: None,
             silent: None,
@@ -116,8 +119,14 @@ impl Held {
         }
     }
 
-    /// Starts or stops sending to the guest, as the rules of its tenant ask for.
-    pub(super) fn emit_or_not(&mut self, policy: &Policy) {
+    /// Starts or stops sending to the guest, as the rules of its tenant ask for. `is_sent`: it is sent to
+    /// already, by another of its devices.
+    pub(super) fn emit_or_not(&mut self, policy: &Policy, is_sent: bool) {
+        if is_sent {
+            self.emitting = None;
+            self.silent = None;
+            return;
+        }
         let wanted = policy.emits_for(self.tenant.as_deref()) && !self.draining;
         let emitted = self.emit(wanted);
         journal::failure(&mut self.silent, "cannot send to the guest", emitted);

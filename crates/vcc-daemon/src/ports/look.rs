@@ -65,6 +65,7 @@ impl Ports {
     /// Finds ports that have drained, were detached by another process, or have gone.
     pub(crate) fn catch_up(&mut self, policy: &Policy) {
         let mut off = Vec::new();
+        let mut emits_again = false;
         for (ifindex, held) in &mut self.held {
             held.look_at_usage();
             held.draining = held.port.drains().unwrap_or(held.draining);
@@ -74,8 +75,12 @@ impl Ports {
                 || held.silent.is_some()
             {
                 held.emitting = None;
-                held.emit_or_not(policy);
+                emits_again = true;
             }
+        }
+        // The device that sent may have gone, and another one of its guest is here.
+        if emits_again || self.has_silent_guest() {
+            self.emit(policy);
         }
         // The port of a device that has just gone is detached as well; the news is still to come.
         for ifindex in off {

@@ -2,6 +2,7 @@
 
 mod churn;
 mod devices;
+mod guests;
 mod held;
 mod left;
 mod look;
@@ -185,13 +186,7 @@ impl Ports {
         for held in self.held() {
             held.port.settle_flows()?;
         }
-        let tenant_of = |held: &Held| policy.port_of(held.port.device()).map(|port| port.tenant());
-        let tenants: Vec<(u32, Option<&str>)> = self
-            .held
-            .values()
-            .map(|held| (held.index, tenant_of(held).flatten()))
-            .chain(self.elsewhere.iter().map(|held| (held.index, None)))
-            .collect();
+        let tenants = self.tenants(policy);
         self.epoch = self.shared.apply(policy, &tenants)?;
         let mut flows = 0;
         for held in self.held.values().chain(&self.elsewhere) {
@@ -205,21 +200,25 @@ impl Ports {
         for held in self.held.values_mut() {
             let selected = policy.port_of(held.port.device());
             held.tenant = selected.and_then(|port| port.tenant()).map(str::to_owned);
-            held.drain_or_not(selected.is_none());
+            held.guest = selected.and_then(|port| port.guest()).map(str::to_owned);
             if let Some(selected) = selected {
                 held.compare_size(selected.max_flows());
                 held.look_inside(selected.inside());
             }
-            held.emit_or_not(policy);
         }
+        self.drain_unwanted(policy);
+        self.emit(policy);
         Ok(flows)
     }
 }
 
+/// Tenant, guest, size of the table, tunnels.
+type Terms<'a> = (Option<&'a str>, Option<&'a str>, u32, u32);
+
 /// What a policy makes of a device; None: no port.
-fn terms<'a>(policy: &'a Policy, device: &str) -> Option<(Option<&'a str>, u32, u32)> {
+fn terms<'a>(policy: &'a Policy, device: &str) -> Option<Terms<'a>> {
     let port = policy.port_of(device)?;
-    Some((port.tenant(), port.max_flows(), port.inside().bits()))
+    Some((port.tenant(), port.guest(), port.max_flows(), port.inside().bits()))
 }
 
 /// Makes the ports there are call the programs of this version of vcc. If the kernel refuses these, the

@@ -1,5 +1,7 @@
 //! The host's ports.
 
+use std::collections::HashMap;
+
 use glob::Pattern;
 use vcc_engine::BufferPolicy;
 
@@ -48,6 +50,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     let selector = |(port, at): (&Located<PortTable>, PortPattern)| PortSelector {
         at,
         tenant: port.value.tenant.as_ref().map(|tenant| tenant.value.0.clone()),
+        guest: port.value.guest.as_ref().map(|guest| guest.value.0.clone()),
         max_flows: port
             .value
             .max_flows
@@ -61,12 +64,45 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
             .and_then(|order| Order::from_number(order.value.0))
             .unwrap_or_default(),
     };
-    found.into_iter().map(selector).collect()
+    let tables: Vec<&Located<PortTable>> = found.iter().map(|(port, _)| *port).collect();
+    let selectors: Vec<PortSelector> = found.into_iter().map(selector).collect();
+    check_guests(&tables, &selectors, findings);
+    selectors
+}
+
+/// The devices of a guest are one port, which has one tenant, one table and one set of tunnels.
+fn check_guests(
+    tables: &[&Located<PortTable>],
+    selectors: &[PortSelector],
+    findings: &mut Findings<'_>,
+) {
+    let mut first: HashMap<&str, (&PortSelector, usize)> = HashMap::new();
+    for (table, selector) in tables.iter().zip(selectors) {
+        let Some(guest) = &table.value.guest else { continue };
+        let name = guest.value.0.as_str();
+        let line = findings.line(&guest.span);
+        let (before, line) = *first.entry(name).or_insert((selector, line));
+        let differ = [
+            ("tenant", before.tenant != selector.tenant),
+            ("max_flows", before.max_flows != selector.max_flows),
+            ("inside", before.inside.bits() != selector.inside.bits()),
+        ];
+        for (key, _) in differ.into_iter().filter(|(_, differs)| *differs) {
+            findings.error(
+                &guest.span,
+                format!(
+                    "the devices of the guest `{}` are one port, and their `{key}` differs from that in \
+                     line {line}: give both the same, or two guests",
+                    shortened(name)
+                ),
+            );
+        }
+    }
 }
 
 /// What a table's ports are. None if that is an error.
 fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<PortPattern> {
-    let PortTable { device, socket, buffer, buffer_policy, inside, order, .. } = &port.value;
+    let PortTable { device, socket, guest, buffer, buffer_policy, inside, order, .. } = &port.value;
     match (device, socket) {
         (Some(device), None) => {
             let buffer = buffer.as_ref().map(|it| ("buffer", &it.span));
@@ -92,6 +128,12 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
                 findings.error(
                     &order.span,
                     "`order` is for a port with a `device`: no other program is at a socket",
+                );
+            }
+            if let Some(guest) = guest {
+                findings.error(
+                    &guest.span,
+                    "`guest` is for a port with a `device`: each socket is a guest's",
                 );
             }
             let default = PortBuffer::default();

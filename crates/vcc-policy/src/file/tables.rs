@@ -38,6 +38,9 @@ table!(
         socket: SocketGlob,
         /// The tenant of these ports; rules can ask for it.
         tenant: Name,
+        /// With `device`: the name of the guest whose devices these are. All devices of a guest are one
+        /// port, for what it sends by one and gets by another. By default each device is a guest's.
+        guest: Name,
         /// Connections that each of these ports tracks at a time; `on_full` says how others are
         /// treated. By default 65536.
         max_flows: MaxFlows,

@@ -146,6 +146,36 @@ fn ports_that_look_into_tunnels() {
 }
 
 #[test]
+fn devices_of_one_guest_are_one_port() {
+    let second = |lines: &str| {
+        let first =
+            "[[ports]]\ndevice = \"a\"\nguest = \"web\"\ntenant = \"acme\"\ninside = \"gre\"\n";
+        said_of_file(&format!("{first}[[ports]]\ndevice = \"b\"\n{lines}\n"))
+    };
+    let same = "tenant = \"acme\"\ninside = \"gre\"";
+    for lines in [format!("guest = \"web\"\norder = \"first\"\n{same}"), "guest = \"db\"".into()] {
+        assert_eq!(second(&lines), [""; 0], "{lines}");
+    }
+    for (key, lines) in [
+        ("tenant", "inside = \"gre\"".to_owned()),
+        ("inside", "tenant = \"acme\"".to_owned()),
+        ("max_flows", format!("max_flows = 7\n{same}")),
+    ] {
+        let said = second(&format!("guest = \"web\"\n{lines}"));
+        let expected = format!(
+            "the devices of the guest `web` are one port, and their `{key}` differs from that in line 3: give \
+             both the same, or two guests"
+        );
+        assert!(said.len() == 1 && said[0].contains(&expected), "{key}: {said:?}");
+    }
+    let said = said_of_file("[[ports]]\nsocket = \"/run/a\"\nguest = \"web\"\n");
+    assert!(
+        said.len() == 1 && said[0].contains("`guest` is for a port with a `device`"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn ports_that_are_sockets() {
     let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
     let socket = "socket = \"/run/vcc-*/card\"";

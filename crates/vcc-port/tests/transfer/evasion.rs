@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use vcc_engine::Params;
 use vcc_frames::wire::{ACK, FIN, PSH, SYN};
+use vcc_policy::Order;
 use vcc_port::{AttachOptions, Netns, Port, counters};
 use vcc_testing::{ip, on_a_host};
 
-use crate::common::{STALLED, address, configure, eventually};
+use crate::common::{STALLED, accept_detours, address, configure, eventually};
 use crate::forger::{Forger, Segment, mac_text};
 
 /// The address of no kernel: the test forges its packets behind the guest's device.
@@ -124,6 +125,8 @@ const ATTACKS: &[Attack] = &[
 /// A connection between a forged end and a real one.
 struct Talk<'a> {
     forger: &'a Forger,
+    /// By which the forged end sends its data.
+    by: &'a Forger,
     /// The next segment of the forged end, without payload.
     next: Segment,
     peer: TcpStream,
@@ -172,7 +175,7 @@ impl<'a> Talk<'a> {
         peer.set_nonblocking(true).expect("nonblocking");
         next.flags = ACK | PSH;
         next.options.clear();
-        Talk { forger, next, peer, delivered_bytes: 0 }
+        Talk { forger, by: forger, next, peer, delivered_bytes: 0 }
     }
 
     fn segment(&mut self, bytes: usize) -> Segment {
@@ -186,7 +189,7 @@ impl<'a> Talk<'a> {
         for _ in 0..HONEST_ROUNDS {
             for _ in 0..2 {
                 let segment = self.segment(SEG_BYTES);
-                self.forger.send(&self.forger.frame(&segment));
+                self.by.send(&self.by.frame(&segment));
             }
             while self.forger.receive(&self.next).ack != self.next.seq {}
             self.drain();
@@ -211,8 +214,8 @@ impl<'a> Talk<'a> {
         self.delivered_bytes = 0;
         for _ in 0..flood_bytes / attack.seg_bytes {
             let segment = self.segment(attack.seg_bytes);
-            for frame in (attack.disguise)(self.forger, &segment) {
-                self.forger.send(&frame);
+            for frame in (attack.disguise)(self.by, &segment) {
+                self.by.send(&frame);
             }
         }
         if wait_for_all {
@@ -289,5 +292,37 @@ fn a_flood_in_any_disguise_stays_within_the_window() {
             assert_eq!(counted.get(counters::UNJUDGED) > 0, police);
             assert_eq!(counted.get(counters::REWRITE_FAILED), 0);
         }
+    });
+}
+
+/// The guest opens by one card, and sends by another.
+#[test]
+fn a_flood_by_another_card_stays_within_the_window() {
+    on_a_host(|| {
+        let (guest, forger) = wire();
+        ip(&format!(
+            "link add second mtu 9000 type veth peer name guest2 mtu 9000 netns {}",
+            guest.path()
+        ));
+        ip(&format!("link set second address {} up", mac_text(PEER_HOST)));
+        accept_detours();
+        let by = guest.inside(|| {
+            ip("link set guest2 up");
+            Forger::new("guest2", FORGED_HOST, PEER_HOST)
+        });
+        let by = by.expect("inside");
+        let port = attach(true);
+        let joined = port.join(&["second"], Order::default()).expect("joined");
+        for (forged_port, answer_flags) in [(20_001, None), (20_002, Some(0))] {
+            let attack = Attack { answer_flags, ..PLAIN };
+            let mut talk = Talk::open(&forger, &attack, forged_port);
+            talk.by = &by;
+            talk.send_honestly();
+            let taken_bytes = talk.flood(&attack, FLOOD_BYTES, false);
+            assert!(taken_bytes <= WINDOW_BYTES as usize + 2 * 8960, "{taken_bytes}");
+        }
+        let counted = joined[0].counters().expect("counters");
+        assert!(counted.get(counters::POLICED) > 0);
+        assert_eq!(counted.get(counters::UNKNOWN), 0);
     });
 }

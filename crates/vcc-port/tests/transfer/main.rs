@@ -9,4 +9,5 @@ mod forger;
 mod offloads;
 mod overlay;
 mod trains;
+mod two_cards;
 mod watch;

@@ -13,7 +13,7 @@ type Column = column::Column<PortView>;
 impl Summed for PortView {
     fn sums(&self) -> Option<&Sums> {
         // 0 would say that its connections ended.
-        self.failure.is_none().then_some(&self.sums)
+        self.is_counted().then_some(&self.sums)
     }
 }
 
@@ -35,6 +35,20 @@ pub static PORT_COLUMNS: &[Column] = &[
         Number,
         |port| port.index.into(),
         "its number among the policy's ports; none at a port that was attached by hand",
+    ),
+    Column::new(
+        "Same guest as",
+        "same_guest_as",
+        Text,
+        |port| port.same_guest_as.as_deref().into(),
+        "the other devices of the guest, with which it is one port",
+    ),
+    Column::new(
+        "Shown at",
+        "shown_at",
+        Text,
+        |port| port.shown_at.as_deref().into(),
+        "the first of these devices that is listed, if it is not this one: there is what is counted of the port",
     ),
     Column::new(
         "Underlay",

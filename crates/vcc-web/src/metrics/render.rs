@@ -83,8 +83,9 @@ fn ports(text: &mut Text, taken: &Taken) {
     for flow in &taken.snapshot.flows {
         *stages.entry((flow.port_index, flow.state.stage())).or_default() += 1;
     }
-    // A port that cannot be read has no samples: 0 would say that its connections ended.
-    let readable = || ports.iter().enumerate().filter(|(_, port)| port.failure.is_none());
+    // A port that cannot be read has no samples: 0 would say that its connections ended. Of devices of one
+    // guest, the first has them all, or sums would count them twice.
+    let readable = || ports.iter().enumerate().filter(|(_, port)| port.is_counted());
     text.family(&m::PORT_FLOWS, |samples| {
         for (at, port) in readable() {
             for stage in Stage::ALL {

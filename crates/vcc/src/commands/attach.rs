@@ -2,11 +2,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use vcc_engine::Mode;
+use vcc_policy::Order;
 use vcc_port::Port;
 use vcc_port::coexistence::Around;
 
 use super::sweep;
-use super::treatment::DeviceTreatment;
+use super::treatment::{DeviceTreatment, options_of_port};
 use crate::output;
 
 /// Put vcc on the host side of guests' network devices
@@ -19,6 +20,11 @@ pub struct Arguments {
     /// The host side of a guest's device: a VM's tap, a container's veth
     #[arg(required = true, value_name = "DEV")]
     devices: Vec<String>,
+
+    /// The guest is that of DEV, to which vcc is attached: the devices join its port, with its treatment,
+    /// connections and counters
+    #[arg(long, value_name = "DEV", conflicts_with_all = options_of_port())]
+    same_guest_as: Option<String>,
 
     #[command(flatten)]
     treatment: DeviceTreatment,
@@ -37,6 +43,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut devices = arguments.devices.clone();
     devices.sort();
     devices.dedup();
+    if let Some(first) = &arguments.same_guest_as {
+        return join(first, &devices, options.order);
+    }
     let (mut others, mut draining) = (Vec::new(), Vec::new());
     for device in &devices {
         match Port::draining(device)? {
@@ -67,6 +76,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCode> {
+    let port = Port::open(first)?;
+    if port.index()?.is_some() {
+        bail!(
+            "`{first}` is under a policy, which joins devices by itself: give both the same `guest` in \
+             its [[ports]]"
+        );
+    }
+    let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
+    for joined in port.join(&devices, order)? {
+        output::say(&format!("attached to {}: one port with {first}\n", joined.device()));
+    }
+    warn_of_neighbours(&devices);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -52,6 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    require_whole_ports(&ports)?;
     let deadline = Instant::now() + Duration::from_secs(arguments.timeout);
     loop {
         let draining = remove_idle(ports)?;
@@ -73,6 +74,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         thread::sleep(POLL);
         ports = draining.into_iter().map(|draining| draining.port).collect();
     }
+}
+
+/// A port drains as a whole: nobody knows which of its connections pass which device.
+fn require_whole_ports(ports: &[Port]) -> anyhow::Result<()> {
+    let is_named = |other: &String| ports.iter().any(|port| port.device() == other);
+    for port in ports {
+        let (device, others) = (port.device(), port.others().join(" "));
+        if !port.others().iter().all(is_named) {
+            bail!(
+                "`{device}` is one port with {others}, and a port drains with all of its devices: \
+                 `vcc detach {device} {others}`, or `vcc detach --now {device}` to detach from it alone"
+            );
+        }
+    }
+    Ok(())
 }
 
 struct Draining {
@@ -106,6 +122,16 @@ fn remove_idle(ports: Vec<Port>) -> anyhow::Result<Vec<Draining>> {
 
 fn detach(port: Port) -> anyhow::Result<()> {
     let device = port.device().to_owned();
+    // As of now: those before may have been detached a moment ago.
+    if let Some(kept) = Port::open(&device).ok().filter(|port| !port.others().is_empty()) {
+        let others = kept.others().join(" and ");
+        port.detach()?;
+        output::say(&format!(
+            "detached from {device}; {others} goes on with the connections of their port, of which what \
+             passes {device} is not translated\n"
+        ));
+        return Ok(());
+    }
     // The flows of another version of vcc cannot be counted, but the port can be detached.
     let flows = port.flows().unwrap_or_default();
     port.detach()?;

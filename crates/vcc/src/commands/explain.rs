@@ -74,7 +74,11 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
     for (index, (key, port)) in
         keys(ports.iter().map(Source::device)).into_iter().zip(&ports).enumerate()
     {
-        if device.is_some_and(|device| device != port.device()) {
+        let is_asked_for = match device {
+            Some(device) => device == port.device(),
+            None => !port.is_shown_elsewhere(),
+        };
+        if !is_asked_for {
             continue;
         }
         let place = Place { index, key, port: port.device().into(), tenant: None };

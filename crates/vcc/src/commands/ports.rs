@@ -88,13 +88,20 @@ fn report(ports: &[PortView]) -> String {
     let mut text = String::new();
     for port in ports {
         let cell = |key| cell(PORT_COLUMNS, port, key);
+        if let Some(first) = &port.shown_at {
+            text +=
+                &format!("{}: one port with {first}, which has what is counted\n", cell("port"));
+            continue;
+        }
+        let others = port.same_guest_as.as_ref().map(|others| format!(", one port with {others}"));
         text += &format!(
-            "{}: {}, {}, {} of {} connections\n",
+            "{}: {}, {}, {} of {} connections{}\n",
             cell("port"),
             cell("underlay"),
             cell("mode"),
             cell("flows"),
-            cell("max_flows")
+            cell("max_flows"),
+            others.unwrap_or_default()
         );
         if let Some(cpu) = &port.cpu {
             text += &format!("{:>12}  {cpu}\n", "");
@@ -153,6 +160,32 @@ mod tests {
         let of = |key: &str| document[key].clone();
         assert_eq!((of("machine"), of("cpu_waiting")), ("web-1".into(), 0.61.into()));
         assert_eq!((of("cpu_running"), of("cpu_idle")), (0.32.into(), 0.07.into()));
+    }
+
+    #[test]
+    fn what_devices_of_one_guest_count_is_told_once() {
+        let [first] = ports();
+        let of = |device: &str, others: &str| PortView {
+            same_guest_as: Some(others.to_owned()),
+            ..testing::port(device)
+        };
+        let first = PortView { same_guest_as: Some("veth4".to_owned()), ..first };
+        let second = PortView { shown_at: Some("veth3".to_owned()), ..of("veth4", "veth3") };
+        let told = report(&[first, second.clone()]);
+        assert!(
+            told.starts_with(
+                "veth3: dctcp, enforce, 1 of 65536 connections, one port with veth4\n"
+            )
+        );
+        assert!(
+            told.ends_with("\nveth4: one port with veth3, which has what is counted\n"),
+            "{told}"
+        );
+        let document = serde_json::to_value(Document::new(&second)).expect("JSON");
+        for key in ["flows", "window_bytes", "untranslated_segments"] {
+            assert!(document[key].is_null(), "{key}: {document}");
+        }
+        assert_eq!(document["same_guest_as"], "veth3");
     }
 
     #[test]

@@ -60,11 +60,13 @@ fn told(status: &Status) -> String {
         ("PORT", Align::Left),
         ("INDEX", Align::Right),
         ("TENANT", Align::Left),
+        ("GUEST", Align::Left),
         ("STATE", Align::Left),
         ("UNKNOWN", Align::Left),
     ]);
     for port in ports {
-        let tenant = port.tenant.clone().unwrap_or_else(|| "-".to_owned());
+        let [tenant, guest] =
+            [&port.tenant, &port.guest].map(|name| name.clone().unwrap_or_else(|| "-".to_owned()));
         let state = if port.draining { "draining" } else { "attached" };
         let unknown = match port.unknown_dropped_in_s {
             None => "pass".to_owned(),
@@ -72,7 +74,7 @@ fn told(status: &Status) -> String {
             Some(seconds) => format!("dropped in {}", age(seconds.into())),
         };
         let index = port.index.to_string();
-        table.row([port.device.clone(), index, tenant, state.to_owned(), unknown]);
+        table.row([port.device.clone(), index, tenant, guest, state.to_owned(), unknown]);
     }
     text + &table.render()
 }

@@ -50,6 +50,11 @@ fn keys(buffers: bool) -> impl Iterator<Item = &'static Key> {
     })
 }
 
+/// The options of a port in the kernel, which all of its devices have together.
+pub fn options_of_port() -> impl Iterator<Item = &'static str> {
+    keys(false).map(|key| key.name).chain([MAX_FLOWS_OPTION, INSIDE_OPTION])
+}
+
 fn option(key: &'static Key) -> Arg {
     let default = key.default().map(|number| key.kind.show(number)).unwrap_or_default();
     let help = format!("{} [default: {default}]", key.help().trim_end_matches('.'));

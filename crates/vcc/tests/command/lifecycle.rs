@@ -146,6 +146,46 @@ fn detaching_waits_for_connections_that_need_vcc() {
 }
 
 #[test]
+fn a_device_joins_the_port_of_its_guest() {
+    on_a_host(|| {
+        let guest = guest();
+        ip("link add second type veth peer name second-guest");
+        let join = |options: &str| vcc(&format!("attach second --same-guest-as port{options}"));
+        let complaint = join("").complaint(1);
+        assert!(complaint.starts_with("vcc is not attached to `port`"), "{complaint}");
+        vcc("attach port --underlay dctcp").well();
+        let complaint = join(" --underlay dctcp").complaint(2);
+        assert!(complaint.contains("--same-guest-as"), "the port has its treatment: {complaint}");
+        assert_eq!(join(" --order first").well(), "attached to second: one port with port\n");
+        assert!(join("").complaint(1).contains("already attached to `second`"));
+
+        let (mut from_guest, mut to_guest) = connect(&guest);
+        exchange(&mut from_guest, &mut to_guest);
+        let ports = vcc("ports").well();
+        assert!(
+            ports.contains("port: dctcp, enforce, 1 of 65536 connections, one port with second\n")
+        );
+        assert!(
+            ports.contains("second: one port with port, which has what is counted\n"),
+            "{ports}"
+        );
+        assert_eq!(flows().len(), 1);
+
+        let complaint = vcc("detach second").complaint(1);
+        let advice = "`vcc detach second port`, or `vcc detach --now second`";
+        assert!(complaint.contains(advice), "{complaint}");
+        let said = vcc("detach --now second").well();
+        assert!(said.starts_with("detached from second; port goes on"), "{said}");
+        exchange(&mut from_guest, &mut to_guest);
+        join("").well();
+        drop((from_guest, to_guest));
+        let said = vcc("detach second port --wait").well();
+        assert!(said.ends_with("detached from port\n"), "{said}");
+        assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
+    });
+}
+
+#[test]
 fn attaching_again_ends_the_draining() {
     on_a_host(|| {
         let guest = guest();

@@ -31,6 +31,7 @@ fn ports(policy: &Policy) -> Option<Table> {
     let names = [
         ("PORTS", Left),
         ("TENANT", Left),
+        ("GUEST", Left),
         ("MAX-FLOWS", Right),
         ("BUFFER", Right),
         ("BUFFER-POLICY", Left),
@@ -44,6 +45,7 @@ fn ports(policy: &Policy) -> Option<Table> {
         table.row([
             port.pattern().to_owned(),
             shown(port.tenant().map(str::to_owned)),
+            shown(port.guest().map(str::to_owned)),
             port.max_flows().to_string(),
             shown(buffer.map(|buffer| size::display(buffer.size_bytes))),
             shown(buffer.map(|buffer| buffer.policy.to_string())),

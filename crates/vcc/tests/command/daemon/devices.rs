@@ -40,6 +40,54 @@ fn devices_come_and_go() {
 }
 
 #[test]
+fn devices_of_one_guest_are_one_port() {
+    on_a_host(|| {
+        let apart = "[[ports]]\ndevice = \"port*\"\n[default]\nunderlay = \"dctcp\"\npolice = true\n\
+                     guest_ecn = \"override\"\nunknown_grace = \"0s\"\n";
+        let together = apart.replace("\"port*\"", "\"port*\"\nguest = \"web\"");
+        let place = Place::new("guests", &together);
+        let guest = guest();
+        ip("link add port2 type veth peer name guest2");
+        let daemon = place.run();
+        daemon.says("port: attached, port 0, of guest web");
+        daemon.says("port2: attached, port 0, of guest web");
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        let both = [("port".to_owned(), 0), ("port2".to_owned(), 0)];
+        assert_eq!(place.ports(), both);
+        let complaint = place.vcc("attach another --same-guest-as port").complaint(1);
+        assert!(complaint.contains("give both the same `guest` in its [[ports]]"), "{complaint}");
+
+        // A device that comes again joins it, and so does the next daemon.
+        ip("link delete port2");
+        daemon.says("port2 has gone; its guest has other devices");
+        ip("link add port2 type veth peer name guest2");
+        daemon.says("port2: attached, port 0, of guest web");
+        drop(daemon);
+        let daemon = place.run();
+        daemon.says("port2: adopted");
+        daemon.is_ready();
+        assert_eq!(place.ports(), both);
+        exchange(&mut one, &mut other);
+
+        // What is one port stays so while it is attached.
+        place.write(apart);
+        let said = place.vcc("policy apply").well();
+        assert!(said.contains("port2 is still one port with port"), "{said}");
+        place.vcc("detach --now port2").well();
+        daemon.says("port2: detached by hand");
+        place.vcc("policy apply").well();
+        eventually("it is a port of its own", || {
+            place.ports().get(1).is_some_and(|port| port.1 == 1)
+        });
+        place.write(&together);
+        let said = place.vcc("policy apply").well();
+        assert!(said.contains("port2 is not one port with port"), "{said}");
+        exchange(&mut one, &mut other);
+    });
+}
+
+#[test]
 fn what_a_vanished_device_held_of_a_pool_is_given_back() {
     on_a_host(|| {
         let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\

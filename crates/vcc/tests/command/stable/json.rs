@@ -13,7 +13,7 @@ use crate::vcc;
 use crate::wire::{connect, exchange};
 
 /// All that can be named has a name, and there is a problem to tell.
-const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
+const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\nguest = \"web\"\n\
                       [[ports]]\ndevice = \"taken\"\n\
                       [[pools]]\nname = \"shared\"\nwindow = \"10M\"\n\
                       [[rules]]\nname = \"web\"\ntenant = \"acme\"\nunderlay = \"dctcp\"\npool = \"shared\"\n\
