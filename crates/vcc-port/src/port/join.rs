@@ -38,7 +38,7 @@ impl Port {
         let before_s = seat.grace_from(now_s())?;
         let linked = place.link(&programs, order).and_then(|links| {
             let mut port = place.port(links, Arc::clone(seat));
-            port.others = [&self.others[..], &[self.device.name.clone()]].concat();
+            port.others = [&self.others[..], std::slice::from_ref(&self.device.name)].concat();
             if self.pin.is_some() {
                 port.pin(seat.index)?;
             }
