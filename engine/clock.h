@@ -29,20 +29,6 @@ VCC_INLINE bool ends_wait(const struct vcc_flow *f, const struct vcc_segment *s)
 	return answers && !is_untimed(f, (uint32_t)s->now_us);
 }
 
-/* From-guest: would rcv_rtt_from_guest() time the segment? */
-VCC_INLINE bool begins_rcv_rtt(const struct vcc_flow *f, const struct vcc_segment *s)
-{
-	return f->rcv_rtt == RCV_RTT_WATCHED && (s->options & OPT_TIMESTAMPS) &&
-	       seq_after(s->tsval, f->rcv_tsval);
-}
-
-/* To-guest: does rcv_rtt_to_guest() end its timing? */
-VCC_INLINE bool ends_rcv_rtt(const struct vcc_flow *f, const struct vcc_segment *s)
-{
-	return f->rcv_rtt == RCV_RTT_TIMED && s->payload_bytes && (s->options & OPT_TIMESTAMPS) &&
-	       !seq_before(s->tsecr, f->rcv_tsval);
-}
-
 /*
  * From-guest, is_expected_from_guest(), with the time of the last tick. Data shorter than a segment
  * may come apart from the one that is timed (fabric_asked()).
@@ -86,8 +72,7 @@ VCC_INLINE bool begins_wait(const struct vcc_flow *f, const struct vcc_segment *
 VCC_INLINE bool needs_time_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				    const struct vcc_segment *s)
 {
-	return !bears_ticks(f, p) || begins_wait(f, s) || ends_rcv_rtt(f, s) ||
-	       ((f->flags & FLOW_RTT_TIMING) && !seq_before(s->ack, f->rtt_seq));
+	return !bears_ticks(f, p) || begins_wait(f, s) || ends_rcv_rtt(f, s) || ends_rtt(f, s->ack);
 }
 
 #endif

@@ -27,6 +27,20 @@ VCC_INLINE bool asks_peer(const struct vcc_flow *f, const struct vcc_segment *s)
 	       opens_window(f, s) && !owes_ack;
 }
 
+/* From-guest: is it the first with a new TSval, where that is watched for? */
+VCC_INLINE bool begins_rcv_rtt(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return f->rcv_rtt == RCV_RTT_WATCHED && (s->options & OPT_TIMESTAMPS) &&
+	       seq_after(s->tsval, f->rcv_tsval);
+}
+
+/* To-guest: is it data that echoes the TSval that is timed, or a later one? */
+VCC_INLINE bool ends_rcv_rtt(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return f->rcv_rtt == RCV_RTT_TIMED && s->payload_bytes && (s->options & OPT_TIMESTAMPS) &&
+	       !seq_before(s->tsecr, f->rcv_tsval);
+}
+
 /* From-guest: a segment, after delay_acked(), before its acknowledgement is tracked. */
 VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				   const struct vcc_segment *s)
@@ -34,7 +48,7 @@ VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *
 	if (!p->delays || !(s->options & OPT_TIMESTAMPS) ||
 	    (f->rcv_rtt != RCV_RTT_MORE && f->rcv_rtt != RCV_RTT_WATCHED))
 		return;
-	bool is_new = f->rcv_rtt == RCV_RTT_WATCHED && seq_after(s->tsval, f->rcv_tsval);
+	bool is_new = begins_rcv_rtt(f, s);
 
 	if (is_new || f->rcv_rtt == RCV_RTT_MORE) {
 		f->rcv_tsval = s->tsval;
@@ -62,8 +76,7 @@ VCC_INLINE void rcv_rtt_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	if (!p->delays || !s->payload_bytes)
 		return;
-	if (f->rcv_rtt == RCV_RTT_TIMED && (s->options & OPT_TIMESTAMPS) &&
-	    !seq_before(s->tsecr, f->rcv_tsval)) {
+	if (ends_rcv_rtt(f, s)) {
 		f->rcv_rtt = RCV_RTT_MORE;
 		if (segment_end(s) == f->rcv_nxt && !a->fabric_us)
 			a->fabric_us =

@@ -37,10 +37,16 @@ VCC_INLINE void rtt_cancel(struct vcc_flow *f)
 	f->flags &= ~(uint32_t)FLOW_RTT_TIMING;
 }
 
+/* Does `ack` cover the timed segment, if there is one? */
+VCC_INLINE bool ends_rtt(const struct vcc_flow *f, uint32_t ack)
+{
+	return (f->flags & FLOW_RTT_TIMING) && !seq_before(ack, f->rtt_seq);
+}
+
 /* The RTT of the timed segment in us if `ack` covers it; 0: no sample. */
 VCC_INLINE uint32_t rtt_of_timed(struct vcc_flow *f, uint32_t ack, uint32_t now_us)
 {
-	if (!(f->flags & FLOW_RTT_TIMING) || seq_before(ack, f->rtt_seq))
+	if (!ends_rtt(f, ack))
 		return 0;
 	rtt_cancel(f);
 	uint32_t rtt_us = elapsed_us(f->rtt_sent_us, now_us);
