@@ -1,5 +1,6 @@
 //! Hosts and guests in network namespaces of their own.
 
+use std::fs;
 use std::process::Command;
 
 use vcc_port::Netns;
@@ -33,6 +34,30 @@ pub fn guest() -> Netns {
     });
     configured.expect("inside");
     guest
+}
+
+/// Gives the [`guest`] a second device, whose port is `second`, 198.51.100.2. It reaches 203.0.113.1 by that
+/// one alone, from the address of its first.
+pub fn add_second_device(guest: &Netns) {
+    ip(&format!("link add second type veth peer name guest2 netns {}", guest.path()));
+    ip("address add 198.51.100.2/24 dev second");
+    ip("link set second up");
+    accept_detours();
+    let configured = guest.inside(|| {
+        ip("address add 198.51.100.1/24 dev guest2");
+        ip("link set guest2 up");
+        ip("route add 203.0.113.1 via 198.51.100.2 dev guest2 src 192.0.2.1");
+        accept_detours();
+    });
+    configured.expect("inside");
+}
+
+/// Takes packets also by devices that do not lead to their senders.
+pub fn accept_detours() {
+    for entry in fs::read_dir("/proc/sys/net/ipv4/conf").expect("sysctls") {
+        let path = entry.expect("a device").path().join("rp_filter");
+        fs::write(path, "0").expect("rp_filter");
+    }
 }
 
 /// `ip` in the namespace of the calling thread.

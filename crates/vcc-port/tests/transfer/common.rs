@@ -30,14 +30,6 @@ pub fn set_ecn(value: &str) {
     fs::write("/proc/sys/net/ipv4/tcp_ecn", value).expect("net.ipv4.tcp_ecn");
 }
 
-/// Takes packets also by devices that do not lead to their senders.
-pub fn accept_detours() {
-    for entry in fs::read_dir("/proc/sys/net/ipv4/conf").expect("sysctls") {
-        let path = entry.expect("a device").path().join("rp_filter");
-        fs::write(path, "0").expect("rp_filter");
-    }
-}
-
 pub fn ethtool(device: &str, offloads: &str) {
     let output = Command::new("ethtool")
         .args(["-K", device])

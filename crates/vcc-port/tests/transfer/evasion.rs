@@ -10,9 +10,9 @@ use vcc_engine::Params;
 use vcc_frames::wire::{ACK, FIN, PSH, SYN};
 use vcc_policy::Order;
 use vcc_port::{AttachOptions, Netns, Port, counters};
-use vcc_testing::{ip, on_a_host};
+use vcc_testing::{accept_detours, ip, on_a_host};
 
-use crate::common::{STALLED, accept_detours, address, configure, eventually};
+use crate::common::{STALLED, address, configure, eventually};
 use crate::forger::{Forger, Segment, mac_text};
 
 /// The address of no kernel: the test forges its packets behind the guest's device.

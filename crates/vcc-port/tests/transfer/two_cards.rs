@@ -5,9 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use vcc_engine::Params;
 use vcc_policy::Order;
 use vcc_port::{AttachOptions, Netns, Port, counters};
-use vcc_testing::{guest, ip, on_a_host};
+use vcc_testing::{add_second_device, guest, ip, on_a_host};
 
-use crate::common::{STALLED, accept_detours, exchange, payload};
+use crate::common::{STALLED, exchange, payload};
 
 /// Of the peer, which the guest reaches by its second card alone.
 const PEER: &str = "203.0.113.1";
@@ -17,19 +17,9 @@ fn two_cards() -> Netns {
     let guest = guest();
     ip("link set lo up");
     ip(&format!("address add {PEER}/32 dev lo"));
-    ip(&format!("link add second type veth peer name guest2 netns {}", guest.path()));
-    ip("address add 198.51.100.2/24 dev second");
+    add_second_device(&guest);
     // The peer opens from the address to which the guest answers by its second card.
     ip(&format!("route add {GUEST} dev port src {PEER}"));
-    ip("link set second up");
-    accept_detours();
-    let configured = guest.inside(|| {
-        ip("address add 198.51.100.1/24 dev guest2");
-        ip("link set guest2 up");
-        ip(&format!("route add {PEER} via 198.51.100.2 dev guest2 src {GUEST}"));
-        accept_detours();
-    });
-    configured.expect("inside");
     guest
 }
 

@@ -1,9 +1,7 @@
 //! A guest with two devices: `port`, by which the peer reaches it, and `second`, by which it answers.
 
-use std::fs;
-
 use vcc_policy::Order;
-use vcc_testing::{Netns, guest};
+use vcc_testing::{Netns, add_second_device, guest};
 
 use super::talk::Talk;
 use super::*;
@@ -15,32 +13,11 @@ const ROUNDABOUT: &str = "203.0.113.1:0";
 const BY_FIRST: &str = "192.0.2.2:0";
 const BY_SECOND: &str = "198.51.100.2:0";
 
-fn accept_detours() {
-    for entry in fs::read_dir("/proc/sys/net/ipv4/conf").expect("sysctls") {
-        let path = entry.expect("a device").path().join("rp_filter");
-        fs::write(path, "0").expect("rp_filter");
-    }
-}
-
-fn add_second(guest: &Netns) {
-    ip(&format!("link add second type veth peer name guest2 netns {}", guest.path()));
-    ip("address add 198.51.100.2/24 dev second");
-    ip("link set second up");
-    accept_detours();
-    let configured = guest.inside(|| {
-        ip("address add 198.51.100.1/24 dev guest2");
-        ip("link set guest2 up");
-        ip("route add 203.0.113.1 via 198.51.100.2 dev guest2 src 192.0.2.1");
-        accept_detours();
-    });
-    configured.expect("inside");
-}
-
 fn guest_with_two() -> Netns {
     let guest = guest();
     ip("link set lo up");
     ip("address add 203.0.113.1/32 dev lo");
-    add_second(&guest);
+    add_second_device(&guest);
     guest
 }
 
@@ -147,7 +124,7 @@ fn one_device_of_two_disappears_and_comes_again() {
         ip("link add other type veth peer name its-guest");
         let other = attach_pinned("other", &AttachOptions::default()).expect("attached");
         assert_ne!(other.number(), number, "the index is in use");
-        add_second(&guest);
+        add_second_device(&guest);
         assert_eq!(join_pinned(&port).number(), number);
         Talk::at(&guest, ROUNDABOUT).goes_on();
         talk.goes_on();
