@@ -22,6 +22,14 @@ VCC_INLINE uint64_t guest_rate_ns(uint32_t bytes, uint32_t bytes_per_ms)
 	return bytes * 1000000ull / bytes_per_ms;
 }
 
+/* The debt at which the bucket is empty, in time. */
+VCC_INLINE uint64_t guest_rate_burst_ns(uint32_t bytes_per_ms)
+{
+	uint64_t burst_ns = guest_rate_ns(GUEST_RATE_BURST_BYTES, bytes_per_ms);
+
+	return burst_ns < GUEST_RATE_BURST_NS ? GUEST_RATE_BURST_NS : burst_ns;
+}
+
 /*
  * Takes a segment from the bucket that is full again at `full_ns`, if anything is left. A
  * super-segment cannot be cut, so one that finds too little leaves a debt.
@@ -30,11 +38,9 @@ VCC_INLINE bool guest_rate_take(uint64_t *full_ns, uint32_t bytes_per_ms, uint32
 				uint64_t now_ns)
 {
 	uint64_t cost_ns = guest_rate_ns(bytes, bytes_per_ms);
-	uint64_t burst_ns = guest_rate_ns(GUEST_RATE_BURST_BYTES, bytes_per_ms);
+	uint64_t burst_ns = guest_rate_burst_ns(bytes_per_ms);
 	uint64_t before = *(const volatile uint64_t *)full_ns;
 
-	if (burst_ns < GUEST_RATE_BURST_NS)
-		burst_ns = GUEST_RATE_BURST_NS;
 	/* It has been full for a while. If another CPU is sooner, it has said so. */
 	if ((int64_t)(before - now_ns) < 0)
 		__sync_val_compare_and_swap(full_ns, before, now_ns);
@@ -45,16 +51,41 @@ VCC_INLINE bool guest_rate_take(uint64_t *full_ns, uint32_t bytes_per_ms, uint32
 	return false;
 }
 
+/*
+ * Does the rate bind the connection's data? Under `hold` as well, although police() has nothing to
+ * judge there: nothing leaves beyond the window (law 14).
+ */
+VCC_INLINE bool is_rate_capped(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return p->guest_rate_cap_bytes_per_ms && p->police && is_controlled(f) && imposes(f, p);
+}
+
 /* Called after the engine, of a segment from the guest that passes: does it exceed the rate? */
 VCC_INLINE bool exceeds_guest_rate(uint64_t *full_ns, const struct vcc_flow *f,
 				   const struct vcc_params *p, const struct vcc_segment *s,
 				   const struct vcc_action *a)
 {
-	if (!p->guest_rate_cap_bytes_per_ms || !s->payload_bytes || a->verdict != VCC_PASS ||
-	    !is_policed(f, p))
+	if (!s->payload_bytes || a->verdict != VCC_PASS || !is_rate_capped(f, p))
 		return false;
 	return !guest_rate_take(full_ns, p->guest_rate_cap_bytes_per_ms, s->payload_bytes,
 				s->now_us * 1000);
+}
+
+/*
+ * When the bucket has something left for the connection's data, in us; 0: now. A shell that holds
+ * segments keeps them until then instead of dropping them.
+ */
+VCC_INLINE uint64_t guest_rate_due_us(uint64_t full_ns, const struct vcc_flow *f,
+				      const struct vcc_params *p, uint64_t now_us)
+{
+	if (!is_rate_capped(f, p))
+		return 0;
+	uint64_t burst_ns = guest_rate_burst_ns(p->guest_rate_cap_bytes_per_ms);
+	int64_t debt_ns = (int64_t)(full_ns - now_us * 1000);
+
+	if (debt_ns < (int64_t)burst_ns)
+		return 0;
+	return now_us + ((uint64_t)debt_ns - burst_ns) / 1000 + 1;
 }
 
 #endif

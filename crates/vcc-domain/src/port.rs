@@ -5,6 +5,7 @@ mod ended;
 mod holding;
 mod judging;
 mod moving;
+mod pacing;
 mod path_mtu;
 mod repairing;
 mod room;
@@ -14,13 +15,12 @@ mod thinning;
 
 use holding::ends_held;
 pub use moving::Arrived;
+use pacing::Pacing;
 use snooping::Snooping;
 use splitting::Promises;
 pub use thinning::ReceiveRing;
 use thinning::Thinning;
-use vcc_engine::{
-    Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Segment, is_crowded, sys,
-};
+use vcc_engine::{Action, Buffer, Delays, FlowState, Mode, Params, Segment, is_crowded, sys};
 
 use crate::counters::{Counters, Reason};
 use crate::emit::{Emitter, Unsent};
@@ -53,7 +53,7 @@ fn seconds(ns: u64) -> u32 {
 #[derive(Clone)]
 pub struct Port {
     treatments: Treatments,
-    guest_rate: GuestRate,
+    pacing: Pacing,
     table: Table,
     emitter: Emitter,
     counters: Counters,
@@ -92,7 +92,7 @@ impl Port {
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         let mut port = Port {
             treatments: Treatments::new(params),
-            guest_rate: GuestRate::default(),
+            pacing: Pacing::default(),
             table: Table::new(max_flows),
             emitter: Emitter::default(),
             counters: Counters::default(),
@@ -214,6 +214,7 @@ impl Port {
             self.next_repair_ns(),
             self.snooping.next_ns(),
             self.next_ack_ns(),
+            self.pacing.next_ns(),
             self.thinning.next_ns(),
         ];
         looks.into_iter().flatten().min()
@@ -227,6 +228,7 @@ impl Port {
         self.note_time(now_ns);
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
+        self.advance_pacing(out);
         self.advance_snooping(out);
         self.send_acks(out);
         self.advance_thinning(out);
@@ -508,7 +510,7 @@ impl Port {
                     let params = self.treatments.of(flow);
                     flow.from_guest_into(params, segment, action);
                     if params.0.guest_rate_cap_bytes_per_ms != 0 {
-                        self.guest_rate.cap(flow, params, segment, action);
+                        self.pacing.bucket.cap(flow, params, segment, action);
                     }
                 });
                 Judged { hears: false, is_reset: flow.is_reset(segment, true) }

@@ -10,6 +10,12 @@ unsafe extern "C-unwind" {
         segment: *const Segment,
         action: *mut Action,
     );
+    fn vcc_native_guest_rate_due_us(
+        full_ns: u64,
+        flow: *const sys::vcc_flow,
+        params: *const sys::vcc_params,
+        now_us: u64,
+    ) -> u64;
 }
 
 /// A guest's bucket: when it is full again, in nanoseconds of the segments' clock.
@@ -29,5 +35,13 @@ impl GuestRate {
         unsafe {
             vcc_native_cap_guest_rate(&mut self.0, &mut flow.0, &params.0, segment, action);
         }
+    }
+
+    /// When the bucket has something left for the connection's data, in us; None: now. A shell that
+    /// holds segments keeps them until then.
+    pub fn due_us(&self, flow: &FlowState, params: &Params, now_us: u64) -> Option<u64> {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        let due_us = unsafe { vcc_native_guest_rate_due_us(self.0, &flow.0, &params.0, now_us) };
+        (due_us != 0).then_some(due_us)
     }
 }

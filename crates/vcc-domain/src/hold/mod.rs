@@ -48,6 +48,8 @@ pub(crate) struct Held {
     pub peer_tsval: Option<u32>,
     /// An acknowledgement of the port is due.
     pub is_ack_due: bool,
+    /// Data waits for the rate of all the guest's connections.
+    pub is_paced: bool,
     /// An ACK to the guest waits until it reads its ring.
     pub late_ack: Option<Box<LateAck>>,
     /// In the ledger.

@@ -116,7 +116,10 @@ impl Port {
         if !fate.hold {
             return Verdict::Held;
         }
-        if out.to_fabric.is_empty() && self.leaves_at_once(id, parsed) {
+        if out.to_fabric.is_empty()
+            && self.leaves_at_once(id, parsed)
+            && (parsed.segment.payload_bytes == 0 || self.admits_by_rate(id))
+        {
             *frame = rest;
             match self.is_full() {
                 true => self.pass_unretained(id, &parsed.segment),
@@ -186,20 +189,13 @@ impl Port {
     fn release_held(&mut self, id: FlowId, out: &mut Out) {
         loop {
             let now_us = self.now_us();
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-            let Some(front) = held.queue.front_mut() else { return };
-            let segment = front.segment();
-            let limit_bytes = held.path.limit_bytes(&front.parsed, now_us);
-            let mut as_sent = *segment;
-            if let Some(limit_bytes) = limit_bytes {
-                as_sent.seg_bytes = limit_bytes;
-            }
-            let leaves_bytes =
-                flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &as_sent);
-            let leaves_bytes = limit_bytes.unwrap_or(u32::MAX).min(leaves_bytes);
+            let leaves_bytes = self.leaves_bytes(id);
             if leaves_bytes == 0 {
                 return;
             }
+            let Some(Entry { held, .. }) = self.table.get_mut(id) else { return };
+            let Some(front) = held.queue.front_mut() else { return };
+            let segment = front.segment();
             let before_bytes = charge_bytes(&front.frame);
             let is_whole = leaves_bytes >= sequence_bytes(segment);
             let part = if is_whole { None } else { Some(front.cut(leaves_bytes as usize)) };
@@ -212,6 +208,22 @@ impl Port {
             self.full_since_ns = self.is_full().then_some(self.now_ns);
             self.leave_as(id, leaving.frame, &leaving.parsed, out);
         }
+    }
+
+    /// The sequence numbers of the first held segment that may leave now.
+    fn leaves_bytes(&mut self, id: FlowId) -> u32 {
+        let now_us = self.now_us();
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return 0 };
+        let Some(front) = held.queue.front() else { return 0 };
+        let mut as_sent = *front.segment();
+        let limit_bytes = held.path.limit_bytes(&front.parsed, now_us);
+        if let Some(limit_bytes) = limit_bytes {
+            as_sent.seg_bytes = limit_bytes;
+        }
+        let by_window = flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &as_sent);
+        let leaves_bytes = limit_bytes.unwrap_or(u32::MAX).min(by_window);
+        let waits = leaves_bytes > 0 && as_sent.payload_bytes > 0 && !self.admits_by_rate(id);
+        if waits { 0 } else { leaves_bytes }
     }
 
     /// Sends a frame of the port's own making; its FACK follows it.

@@ -153,6 +153,9 @@ impl Port {
                 let taken_bytes = held.sent.cut(at, leaves_bytes);
                 flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
             }
+            if !self.admits_by_rate(id) {
+                break;
+            }
             self.send_again(id, at, out);
         }
     }

@@ -10,6 +10,7 @@ mod ends;
 mod flood;
 mod moving;
 mod odd;
+mod pacing;
 mod random;
 mod retransmit;
 mod split;

@@ -26,6 +26,7 @@ fn params(rng: &mut Rng) -> Params {
         undo: rng.range(0, 2) as u8,
         police: rng.range(0, 2) as u8,
         window_cap_bytes: rng.pick(&[0, 0, 5_000, 40_000]),
+        guest_rate_cap_bytes_per_ms: rng.pick(&[0, 0, 100, 5_000]),
         window_max_bytes: rng.pick(&[65_000, 500_000, 2 << 20]),
         rto_min_us: rng.pick(&[5_000, 200_000]),
         act: rng.pick(&[sys::ACT_HOLD, sys::ACT_HOLD, sys::ACT_SPLIT]) as u8,
