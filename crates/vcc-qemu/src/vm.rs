@@ -114,7 +114,9 @@ impl Vm {
         command.env("LD_PRELOAD", locks.path());
         if !netdev.is_empty() {
             // Without KVM, QEMU has no MSI-X vectors that a vhost-user card may use.
-            let card = "virtio-net-pci,netdev=net,disable-legacy=on,vectors=0,ioeventfd=on";
+            // The guest refuses XDP, which this QEMU does not announce to the back end.
+            let card = "virtio-net-pci,netdev=net,disable-legacy=on,vectors=0,ioeventfd=on,\
+                        ctrl_guest_offloads=off";
             command.args(["-device", card]);
         }
         prepare(&mut command);

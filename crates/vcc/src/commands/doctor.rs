@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde::Serialize;
 use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
-use vcc_port::{Port, SharedPolicy};
+use vcc_port::{Error, Port, SharedPolicy};
 
 use super::seconds;
 use crate::output;
@@ -64,15 +64,22 @@ struct DeviceReport<'a> {
     findings: Vec<Finding>,
 }
 
-/// None without a port that this version reads.
-fn unknown_dropped_in_s(device: &str) -> Option<u32> {
-    let policy = SharedPolicy::find().ok().flatten();
-    Port::open(device).ok()?.unknown_dropped_in_s(policy.as_ref()).ok().flatten()
+/// None without a port.
+fn unknown_dropped_in_s(device: &str) -> vcc_port::Result<Option<u32>> {
+    match Port::open(device) {
+        Ok(port) => port.unknown_dropped_in_s(SharedPolicy::find()?.as_ref()),
+        Err(Error::NotAttached { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn look_at(device: &str, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let findings = coexistence::findings(device, Some(arguments.seconds))?;
-    let unknown_dropped_in_s = unknown_dropped_in_s(device);
+    // Without root, the rest of the report is still worth having.
+    let unknown_dropped_in_s = unknown_dropped_in_s(device).unwrap_or_else(|error| {
+        output::complain(&format!("cannot read the port of {device}: {error}"));
+        None
+    });
     let harmless = findings.iter().all(|finding| finding.severity < Severity::Problem);
     if arguments.json {
         output::say_json(&DeviceReport { device, unknown_dropped_in_s, findings })?;
