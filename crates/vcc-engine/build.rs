@@ -36,13 +36,17 @@ fn main() {
         build.compile("vcc_engine");
     }
 
-    let bindings = bindgen::Builder::default()
+    let parsed = || {
+        bindgen::Builder::default()
+            .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
+            .clang_arg(format!("-I{}", datapath.display()))
+            .layout_tests(false)
+    };
+    let types = parsed()
         .header_contents(
             "bindings.h",
             "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"said.h\"\n#include \"split.h\"\n#include \"thin.h\"\n",
         )
-        .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
-        .clang_arg(format!("-I{}", datapath.display()))
         .allowlist_type("vcc_.*")
         .allowlist_type("(cubic|dctcp)_own")
         .allowlist_var("SSTHRESH_INFINITE")
@@ -53,12 +57,36 @@ fn main() {
         .prepend_enum_name(false)
         .default_enum_style(bindgen::EnumVariation::Consts)
         .derive_default(true)
-        .derive_eq(true)
-        .layout_tests(false)
-        .generate()
-        .unwrap_or_else(|error| {
-            panic!("cannot generate the engine's bindings: {error}: `make deps` installs libclang")
-        });
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap()).join("bindings.rs");
+        .derive_eq(true);
+    write(types, "bindings.rs");
+    // The C that is compiled is also what Rust believes of it.
+    let functions = parsed()
+        .header("native.c")
+        .blocklist_type(".*")
+        .allowlist_function(format!("{NATIVE}.*"))
+        .allowlist_function("vcc_loaded_hook|loaded_traits")
+        .override_abi(bindgen::Abi::CUnwind, ".*")
+        .parse_callbacks(Box::new(WithoutPrefix))
+        .raw_line("use crate::sys::*;");
+    write(functions, "native.rs");
+}
+
+/// The prefix of the functions of native.c, which have a module of their own in Rust.
+const NATIVE: &str = "vcc_native_";
+
+#[derive(Debug)]
+struct WithoutPrefix;
+
+impl bindgen::callbacks::ParseCallbacks for WithoutPrefix {
+    fn item_name(&self, item: bindgen::callbacks::ItemInfo) -> Option<String> {
+        item.name.strip_prefix(NATIVE).map(str::to_owned)
+    }
+}
+
+fn write(builder: bindgen::Builder, file: &str) {
+    let bindings = builder.generate().unwrap_or_else(|error| {
+        panic!("cannot generate the engine's bindings: {error}: `make deps` installs libclang")
+    });
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap()).join(file);
     bindings.write_to_file(out).expect("writing the bindings");
 }

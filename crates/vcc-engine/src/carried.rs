@@ -1,7 +1,7 @@
 //! What describes a connection on any host: the fields of its state that [`FlowState::arrive`] needs.
 //! All others belong to a host's clock or path.
 
-use crate::{FlowState, Underlay, sys};
+use crate::{FlowState, Underlay, native, sys};
 
 /// A field of a connection's state, by a name that does not depend on the state's layout.
 pub struct Field {
@@ -97,7 +97,7 @@ impl FlowState {
     /// the guest was shown holds from the SYN on. None if there is no such answer.
     pub fn answered(mut self, now_us: u64) -> Option<Self> {
         // SAFETY: it points to a live value of the C type for the length of the call.
-        let err = unsafe { crate::vcc_native_answered(&mut self.0, now_us) };
+        let err = unsafe { native::answered(&mut self.0, now_us) };
         (err == 0).then_some(self)
     }
 

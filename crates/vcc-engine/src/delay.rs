@@ -1,11 +1,7 @@
 //! The two parts of a round trip, as the engine saw them (`engine/delay.h`).
 
 use crate::clock::since;
-use crate::{FlowState, Params, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_guest_answered(flow: *mut sys::vcc_flow, now_us: u32, may_be_delayed: bool);
-}
+use crate::{FlowState, Params, native, sys};
 
 /// Delays below this are no reason for a slow connection.
 const SLOW_US: u32 = 1000;
@@ -76,7 +72,7 @@ impl FlowState {
         if is_measured && wait_us > self.guest_delay_us().unwrap_or(0).max(SLOW_US).into() {
             let may_be_delayed = is_ack && wait_us <= DELAYED_ACK_MAX_US;
             // SAFETY: it points to a live value of the C type for the length of the call.
-            unsafe { vcc_native_guest_answered(&mut answered.0, now_us as u32, may_be_delayed) }
+            unsafe { native::guest_answered(&mut answered.0, now_us as u32, may_be_delayed) }
         }
         answered
     }

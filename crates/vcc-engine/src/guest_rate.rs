@@ -1,22 +1,6 @@
 //! The rate of all connections of a guest, called after the engine as in the datapath.
 
-use crate::{Action, FlowState, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_cap_guest_rate(
-        full_ns: *mut u64,
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        action: *mut Action,
-    );
-    fn vcc_native_guest_rate_due_us(
-        full_ns: u64,
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        now_us: u64,
-    ) -> u64;
-}
+use crate::{Action, FlowState, Params, Segment, native};
 
 /// A guest's bucket: when it is full again, in nanoseconds of the segments' clock.
 #[derive(Clone, Copy, Default, Debug)]
@@ -33,7 +17,7 @@ impl GuestRate {
     ) {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_cap_guest_rate(&mut self.0, &mut flow.0, &params.0, segment, action);
+            native::cap_guest_rate(&mut self.0, &mut flow.0, &params.0, segment, action);
         }
     }
 
@@ -41,7 +25,7 @@ impl GuestRate {
     /// holds segments keeps them until then.
     pub fn due_us(&self, flow: &FlowState, params: &Params, now_us: u64) -> Option<u64> {
         // SAFETY: both point to live values of the C types for the length of the call.
-        let due_us = unsafe { vcc_native_guest_rate_due_us(self.0, &flow.0, &params.0, now_us) };
+        let due_us = unsafe { native::guest_rate_due_us(self.0, &flow.0, &params.0, now_us) };
         (due_us != 0).then_some(due_us)
     }
 }

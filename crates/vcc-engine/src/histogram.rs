@@ -2,11 +2,7 @@
 
 use std::ops::AddAssign;
 
-use crate::{Action, sys};
-
-unsafe extern "C" {
-    safe fn vcc_native_delays_count(delays: &mut sys::vcc_delays, action: &Action);
-}
+use crate::{Action, native, sys};
 
 /// The two parts of the round trips of all connections at a port, since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +13,8 @@ impl Delays {
     /// Counts what the engine has measured by a segment.
     #[inline]
     pub fn count(&mut self, action: &Action) {
-        vcc_native_delays_count(&mut self.0, action);
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::delays_count(&mut self.0, action) };
     }
 
     pub fn fabric(&self) -> Histogram {

@@ -1,54 +1,6 @@
 //! Holding a guest's segments until the underlay's window admits them (`engine/hold.h`).
 
-use crate::{Action, BufferPolicy, FlowState, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_hold_to_guest(
-        flow: *mut sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        buffer: *const sys::vcc_buffer,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        action: *mut Action,
-    ) -> bool;
-    fn vcc_native_hold_admit(
-        flow: *mut sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-    ) -> sys::vcc_admission;
-    fn vcc_native_hold_seq(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        segment: *const Segment,
-    ) -> u32;
-    fn vcc_native_hold_acks(flow: *const sys::vcc_flow, segment: *const Segment) -> bool;
-    fn vcc_native_hold_leaves_bytes(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-    ) -> u32;
-    fn vcc_native_hold_kept(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        buffer: *mut sys::vcc_buffer,
-        end: u32,
-        bytes: u32,
-    );
-    fn vcc_native_hold_left(hold: *mut sys::vcc_hold, buffer: *mut sys::vcc_buffer, bytes: u32);
-    fn vcc_native_hold_opens(
-        flow: *mut sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        buffer: *const sys::vcc_buffer,
-        params: *const sys::vcc_params,
-    ) -> bool;
-    fn vcc_native_is_holding(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        params: *const sys::vcc_params,
-    ) -> bool;
-}
+use crate::{Action, BufferPolicy, FlowState, Params, Segment, native, sys};
 
 /// The fate of a segment from the guest.
 pub type Admission = sys::vcc_admission;
@@ -101,7 +53,7 @@ impl Hold {
     #[inline]
     pub fn left(&mut self, buffer: &mut Buffer, bytes: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_left(&mut self.0, &mut buffer.0, bytes) }
+        unsafe { native::hold_left(&mut self.0, &mut buffer.0, bytes) }
     }
 }
 
@@ -119,42 +71,42 @@ impl FlowState {
     ) -> bool {
         let (hold, buffer, params) = (&mut hold.0, &buffer.0, &params.0);
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_to_guest(&mut self.0, hold, buffer, params, segment, action) }
+        unsafe { native::hold_to_guest(&mut self.0, hold, buffer, params, segment, action) }
     }
 
     /// The fate of a segment from the guest, before [`FlowState::from_guest`] sees it.
     #[inline]
     pub fn hold_admit(&mut self, hold: &Hold, params: &Params, segment: &Segment) -> Admission {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_admit(&mut self.0, &hold.0, &params.0, segment) }
+        unsafe { native::hold_admit(&mut self.0, &hold.0, &params.0, segment) }
     }
 
     /// The sequence number for a segment without data that passes what is held.
     #[inline]
     pub fn hold_seq(&self, hold: &Hold, segment: &Segment) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_seq(&self.0, &hold.0, segment) }
+        unsafe { native::hold_seq(&self.0, &hold.0, segment) }
     }
 
     /// Does a segment that does not pass acknowledge or offer more than the peer has been told?
     #[inline]
     pub fn hold_acks(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_acks(&self.0, segment) }
+        unsafe { native::hold_acks(&self.0, segment) }
     }
 
     /// How much of the first segment held may leave now, in sequence numbers.
     #[inline]
     pub fn hold_leaves_bytes(&self, hold: &Hold, params: &Params, segment: &Segment) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
+        unsafe { native::hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
     }
 
     /// The shell holds a segment up to `end`, in `bytes` of the buffer.
     #[inline]
     pub fn hold_kept(&self, hold: &mut Hold, buffer: &mut Buffer, end: u32, bytes: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_kept(&self.0, &mut hold.0, &mut buffer.0, end, bytes) }
+        unsafe { native::hold_kept(&self.0, &mut hold.0, &mut buffer.0, end, bytes) }
     }
 
     /// After a SYN-ACK to the guest: is a window update due behind it, with the flow's last
@@ -162,13 +114,13 @@ impl FlowState {
     #[inline]
     pub fn hold_opens(&mut self, hold: &Hold, buffer: &Buffer, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_opens(&mut self.0, &hold.0, &buffer.0, &params.0) }
+        unsafe { native::hold_opens(&mut self.0, &hold.0, &buffer.0, &params.0) }
     }
 
     /// Does the shell hold the flow's segments?
     #[inline]
     pub fn is_holding(&self, hold: &Hold, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_is_holding(&self.0, &hold.0, &params.0) }
+        unsafe { native::is_holding(&self.0, &hold.0, &params.0) }
     }
 }

@@ -33,6 +33,12 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+mod native {
+    //! The functions of `native.c`, generated from it. Without their prefix `vcc_native_`.
+    #![allow(non_camel_case_types, clippy::all)]
+    include!(concat!(env!("OUT_DIR"), "/native.rs"));
+}
+
 pub use carried::Field;
 pub use delay::DelayedBy;
 pub use guest_rate::GuestRate;
@@ -55,96 +61,16 @@ pub type Segment = sys::vcc_segment;
 /// The engine's decision about it.
 pub type Action = sys::vcc_action;
 
-unsafe extern "C-unwind" {
-    fn vcc_native_from_guest(
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        action: *mut Action,
-    );
-    fn vcc_native_to_guest(
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        action: *mut Action,
-    );
-    fn vcc_native_deadline(
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        now_us: u64,
-        crowded: bool,
-    ) -> Action;
-    fn vcc_native_come_back(
-        flow: *mut sys::vcc_flow,
-        snd_una: u32,
-        rcv_wup: u32,
-        now_ms: u32,
-    ) -> bool;
-    fn vcc_native_arrive(
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        now_us: u64,
-    ) -> std::ffi::c_int;
-    fn vcc_native_leave_minisock(
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        minisock: *mut sys::vcc_minisock,
-    ) -> bool;
-    fn vcc_native_revive(
-        flow: *mut sys::vcc_flow,
-        minisock: *const sys::vcc_minisock,
-        params: *const sys::vcc_params,
-        now_us: u64,
-    ) -> std::ffi::c_int;
-    fn vcc_native_answered(flow: *mut sys::vcc_flow, now_us: u64) -> std::ffi::c_int;
-    fn vcc_native_fragment_from_guest(
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-    ) -> bool;
-    fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
-    fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
-    fn vcc_native_is_expected(
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        to_guest: bool,
-    ) -> bool;
-    fn vcc_native_needs_time(
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        to_guest: bool,
-    ) -> bool;
-    fn vcc_native_unheld(
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        to_guest: bool,
-        action: *mut Action,
-    );
-    fn vcc_native_is_bound(flow: *const sys::vcc_flow) -> bool;
-    fn vcc_native_is_sound(flow: *const sys::vcc_flow) -> bool;
-    fn vcc_native_depends_on_translation(flow: *const sys::vcc_flow) -> bool;
-    fn vcc_native_is_kept(flow: *const sys::vcc_flow) -> bool;
-    fn vcc_native_is_managed(flow: *const sys::vcc_flow) -> bool;
-    fn vcc_native_rto_us(flow: *const sys::vcc_flow, rto_min_us: u32) -> u32;
-    fn vcc_native_look_within_ms(flow: *const sys::vcc_flow, params: *const sys::vcc_params)
-    -> u32;
-    fn vcc_native_is_crowded(flows: u32, flows_max: u32) -> bool;
-    fn vcc_native_half_open_max(flows_max: u32) -> u32;
-}
-
 /// Is a table of `flows_max` so full that closed flows give way early?
 pub fn is_crowded(flows: u32, flows_max: u32) -> bool {
     // SAFETY: it takes numbers and returns a bool.
-    unsafe { vcc_native_is_crowded(flows, flows_max) }
+    unsafe { native::is_crowded(flows, flows_max) }
 }
 
 /// The limit of half-open flows in a table of `flows_max`.
 pub fn half_open_max(flows_max: u32) -> u32 {
     // SAFETY: it takes and returns a number.
-    unsafe { vcc_native_half_open_max(flows_max) }
+    unsafe { native::half_open_max(flows_max) }
 }
 
 /// What is kept of a flow that was forgotten (engine/minisock.h).
@@ -194,7 +120,7 @@ impl FlowState {
     #[inline]
     pub fn from_guest_into(&mut self, params: &Params, segment: &Segment, action: &mut Action) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_from_guest(&mut self.0, &params.0, segment, action) }
+        unsafe { native::from_guest(&mut self.0, &params.0, segment, action) }
     }
 
     /// A segment to the guest.
@@ -202,7 +128,7 @@ impl FlowState {
     pub fn to_guest(&mut self, params: &Params, segment: &Segment) -> Action {
         let mut action = Action::default();
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_to_guest(&mut self.0, &params.0, segment, &mut action) }
+        unsafe { native::to_guest(&mut self.0, &params.0, segment, &mut action) }
         action
     }
 
@@ -210,14 +136,14 @@ impl FlowState {
     /// closed flow is forgotten early.
     pub fn deadline(&mut self, params: &Params, now_us: u64, crowded: bool) -> Action {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_deadline(&mut self.0, &params.0, now_us, crowded) }
+        unsafe { native::deadline(&mut self.0, &params.0, now_us, crowded) }
     }
 
     /// After a segment: [`FlowState::deadline`] is due within this time.
     #[inline]
     pub fn look_within_ms(&self, params: &Params) -> u32 {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_look_within_ms(&self.0, &params.0) }
+        unsafe { native::look_within_ms(&self.0, &params.0) }
     }
 
     /// Is the handshake incomplete?
@@ -230,7 +156,7 @@ impl FlowState {
     /// connection is like that.
     pub fn arrive(mut self, params: &Params, now_us: u64) -> Option<Self> {
         // SAFETY: both point to live values of the C types for the length of the call.
-        let err = unsafe { vcc_native_arrive(&mut self.0, &params.0, now_us) };
+        let err = unsafe { native::arrive(&mut self.0, &params.0, now_us) };
         (err == 0).then_some(self)
     }
 
@@ -239,52 +165,52 @@ impl FlowState {
     pub fn minisock(&self, params: &Params) -> Option<Minisock> {
         let mut minisock = Minisock::default();
         // SAFETY: all point to live values of the C types for the length of the call.
-        let leaves = unsafe { vcc_native_leave_minisock(&self.0, &params.0, &mut minisock.0) };
+        let leaves = unsafe { native::leave_minisock(&self.0, &params.0, &mut minisock.0) };
         leaves.then_some(minisock)
     }
 
     /// Makes a new flow what the minisock has of it. Returns false if no connection is like that.
     pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
+        unsafe { native::revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
     }
 
     /// Does the guest come back to the flow, which has stayed here, with what a description says? It
     /// keeps what it knows then, and catches up.
     pub fn come_back(&mut self, described: &Self, now_ms: u32) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
-        unsafe { vcc_native_come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }
+        unsafe { native::come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }
     }
 
     /// The guest has sent the first fragment of a segment, which has this much of it. Returns whether
     /// that releases the flow (engine/fragments.h).
     pub fn fragment_from_guest(&mut self, params: &Params, segment: &Segment) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_fragment_from_guest(&mut self.0, &params.0, segment) }
+        unsafe { native::fragment_from_guest(&mut self.0, &params.0, segment) }
     }
 
     /// Treats the flow by `params` from its next segment on.
     pub fn judge_anew(&mut self, params: &Params) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_judge_anew(&mut self.0, &params.0) }
+        unsafe { native::judge_anew(&mut self.0, &params.0) }
     }
 
     /// Goes on by `to` if its underlay is `from`. Both must bring ECN, or neither.
     pub fn move_underlay(&mut self, from: Underlay, to: Underlay) {
         // SAFETY: a live value of the C type for the length of the call.
-        unsafe { vcc_native_move_underlay(&mut self.0, from.number(), to.number()) }
+        unsafe { native::move_underlay(&mut self.0, from.number(), to.number()) }
     }
 
     /// Does header prediction cover the segment (engine/expected.h)?
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
+        unsafe { native::is_expected(&self.0, &params.0, segment, to_guest) }
     }
 
     /// Does a segment that header prediction covers need the exact time (engine/clock.h)?
     pub fn needs_time(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_needs_time(&self.0, &params.0, segment, to_guest) }
+        unsafe { native::needs_time(&self.0, &params.0, segment, to_guest) }
     }
 
     /// What a shell does with a segment while another CPU holds the flow for too long
@@ -292,44 +218,44 @@ impl FlowState {
     pub fn unheld(&self, params: &Params, segment: &Segment, to_guest: bool) -> Action {
         let mut action = Action::default();
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_unheld(&self.0, &params.0, segment, to_guest, &mut action) }
+        unsafe { native::unheld(&self.0, &params.0, segment, to_guest, &mut action) }
         action
     }
 
     /// Did vcc change the handshake, so that the connection depends on it?
     pub fn is_bound(&self) -> bool {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_is_bound(&self.0) }
+        unsafe { native::is_bound(&self.0) }
     }
 
     /// Does the state satisfy what holds of every flow between two calls (`engine/invariant.h`)?
     pub fn is_sound(&self) -> bool {
         // SAFETY: the engine reads the flow only.
-        unsafe { vcc_native_is_sound(&self.0) }
+        unsafe { native::is_sound(&self.0) }
     }
 
     /// Do guest and peer use different window scales, or may they when the handshake ends?
     pub fn depends_on_translation(&self) -> bool {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_depends_on_translation(&self.0) }
+        unsafe { native::depends_on_translation(&self.0) }
     }
 
     /// Does the connection, or its handshake so far, depend on vcc?
     pub fn is_kept(&self) -> bool {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_is_kept(&self.0) }
+        unsafe { native::is_kept(&self.0) }
     }
 
     /// Does the engine compute the underlay's window for this flow?
     pub fn is_managed(&self) -> bool {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_is_managed(&self.0) }
+        unsafe { native::is_managed(&self.0) }
     }
 
     /// The modelled sender's RTO (RFC 6298).
     pub fn rto_us(&self, params: &Params) -> u32 {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_rto_us(&self.0, params.0.rto_min_us) }
+        unsafe { native::rto_us(&self.0, params.0.rto_min_us) }
     }
 
     /// DCTCP's alpha, if the underlay keeps one.

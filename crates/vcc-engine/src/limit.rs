@@ -1,21 +1,7 @@
 //! What limits a flow's rate at present, decided from the flow's state alone.
 
 use crate::clock::since;
-use crate::{FlowState, Mode, Params, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_cap_segs(
-        flow: *const sys::vcc_flow,
-        params: *const sys::vcc_params,
-        granted_segs: u32,
-    ) -> u32;
-    fn vcc_native_fills_window(
-        flow: *const sys::vcc_flow,
-        window_bytes: u32,
-        used_bytes: u32,
-        tso: bool,
-    ) -> bool;
-}
+use crate::{FlowState, Mode, Params, native, sys};
 
 /// A flow without anything in flight is idle after this time, and after so many round trips.
 const IDLE_US: u64 = 100_000;
@@ -261,7 +247,7 @@ impl FlowState {
     fn fills(&self, window_bytes: u32, used_bytes: u32, by_underlay: bool) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
         let fills =
-            unsafe { vcc_native_fills_window(&self.0, window_bytes, used_bytes, !by_underlay) };
+            unsafe { native::fills_window(&self.0, window_bytes, used_bytes, !by_underlay) };
         fills || self.has(sys::FLOW_WINDOW_LIMITED)
     }
 
@@ -272,7 +258,7 @@ impl FlowState {
             return None;
         }
         // SAFETY: both point to live values of the C types for the length of the call.
-        let cap_segs = unsafe { vcc_native_cap_segs(&self.0, &params.0, cwnd_segs) };
+        let cap_segs = unsafe { native::cap_segs(&self.0, &params.0, cwnd_segs) };
         (cap_segs < cwnd_segs).then_some(cap_segs)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{Underlay, sys};
+use crate::{Underlay, native, sys};
 
 /// The hooks of an underlay that was not built in.
 pub trait Hooks: Send + Sync {
@@ -103,15 +103,6 @@ impl Slot {
     }
 }
 
-unsafe extern "C-unwind" {
-    fn vcc_native_reno_run(
-        cc: *mut sys::vcc_cc_state,
-        ack: *const sys::vcc_cc_ack,
-        params: *const sys::vcc_params,
-        call: u64,
-    );
-}
-
 /// The engine calls it for a flow whose underlay is in the slot.
 ///
 /// # Safety
@@ -132,10 +123,19 @@ unsafe extern "C-unwind" fn vcc_loaded_hook(
             known.loaded.hooks.run(&mut *cc, ack.as_ref(), params.as_ref(), call)
         },
         // SAFETY: likewise.
-        None => unsafe { vcc_native_reno_run(cc, ack, params, call) },
+        None => unsafe { native::reno_run(cc, ack, params, call) },
     }
     0
 }
+
+// Each is as C declares it.
+const _: [unsafe extern "C-unwind" fn(
+    u32,
+    *mut sys::vcc_cc_state,
+    *const sys::vcc_cc_ack,
+    *const sys::vcc_params,
+    u64,
+) -> i32; 2] = [vcc_loaded_hook, native::vcc_loaded_hook];
 
 /// Likewise, for `enum vcc_cc_trait`. Of a slot that was emptied, those that its flows were promised.
 #[unsafe(no_mangle)]
@@ -143,3 +143,5 @@ extern "C-unwind" fn loaded_traits(slot: u32) -> u32 {
     let known = Slot::from_index(slot).and_then(Slot::known);
     known.map_or(sys::CC_CONTROLS, |known| known.loaded.traits)
 }
+
+const _: [unsafe extern "C-unwind" fn(u32) -> u32; 2] = [loaded_traits, native::loaded_traits];

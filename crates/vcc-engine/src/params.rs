@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{ParseNameError, Segment, Underlay, sys};
+use crate::{ParseNameError, Segment, Underlay, native, sys};
 
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $value:path, $name:literal;)* }) => {
@@ -114,22 +114,6 @@ named!(
     }
 );
 
-unsafe extern "C" {
-    safe fn vcc_native_params_default(params: &mut sys::vcc_params);
-    fn vcc_native_rejects_unknown(params: *const sys::vcc_params) -> bool;
-    fn vcc_native_unknown_grace_left_s(
-        params: *const sys::vcc_params,
-        attached_s: u32,
-        now_s: u32,
-    ) -> u32;
-    fn vcc_native_drops_unknown(
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        attached_s: u32,
-        now_s: u32,
-    ) -> bool;
-}
-
 /// The engine's parameters: how connections are treated. `struct vcc_params` says what each field
 /// means; an operator sets them by the keys of a policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,14 +140,14 @@ impl Params {
     /// Is a guest's data dropped whose connection is unknown, once the grace is over?
     pub fn rejects_unknown(&self) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
-        unsafe { vcc_native_rejects_unknown(&self.0) }
+        unsafe { native::rejects_unknown(&self.0) }
     }
 
     /// Is this segment from the guest, of an unknown connection, dropped? `attached_s`: since when
     /// there is a port, on the clock of `now_s`, in seconds.
     pub fn drops_unknown(&self, segment: &Segment, attached_s: u32, now_s: u32) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_drops_unknown(&self.0, segment, attached_s, now_s) }
+        unsafe { native::drops_unknown(&self.0, segment, attached_s, now_s) }
     }
 
     /// Since when a rule of these parameters polices, for `policed_s`: the connections that it gets when
@@ -181,7 +165,7 @@ impl Params {
     /// The time until [`Self::drops_unknown`] begins; None: it never does.
     pub fn unknown_grace_left_s(&self, attached_s: u32, now_s: u32) -> Option<u32> {
         // SAFETY: it points to a live value of the C type for the length of the call.
-        let left_s = unsafe { vcc_native_unknown_grace_left_s(&self.0, attached_s, now_s) };
+        let left_s = unsafe { native::unknown_grace_left_s(&self.0, attached_s, now_s) };
         self.rejects_unknown().then_some(left_s)
     }
 }
@@ -189,7 +173,8 @@ impl Params {
 impl Default for Params {
     fn default() -> Self {
         let mut params = sys::vcc_params::default();
-        vcc_native_params_default(&mut params);
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        unsafe { native::params_default(&mut params) };
         Self(params)
     }
 }

@@ -1,28 +1,6 @@
 //! The path MTU of a flow whose segments the shell holds (`engine/pmtu.h`).
 
-use crate::{FlowState, Hold, Params, Recovery, Retained, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_pmtu_shrinks(
-        flow: *mut sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        pmtu: *mut sys::vcc_pmtu,
-        params: *const sys::vcc_params,
-        message: *const TooBig,
-    ) -> bool;
-    fn vcc_native_pmtu_limit_bytes(
-        pmtu: *const sys::vcc_pmtu,
-        now_us: u64,
-        headers_bytes: u32,
-    ) -> u32;
-    fn vcc_native_pmtu_lost(
-        repair: *mut sys::vcc_repair,
-        retained: *mut Retained,
-        payload_bytes: u32,
-        limit_bytes: u32,
-    );
-}
+use crate::{FlowState, Hold, Params, Recovery, Retained, native, sys};
 
 /// An ICMP message about a packet of the guest that a link does not carry.
 pub type TooBig = sys::vcc_too_big;
@@ -41,7 +19,7 @@ impl PathMtu {
     /// The largest payload that may leave behind IP and TCP headers of this size.
     pub fn limit_bytes(&self, now_us: u64, headers_bytes: u32) -> u32 {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_pmtu_limit_bytes(&self.0, now_us, headers_bytes) }
+        unsafe { native::pmtu_limit_bytes(&self.0, now_us, headers_bytes) }
     }
 }
 
@@ -54,7 +32,7 @@ impl Recovery {
         limit_bytes: u32,
     ) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_pmtu_lost(&mut self.0, retained, payload_bytes, limit_bytes) }
+        unsafe { native::pmtu_lost(&mut self.0, retained, payload_bytes, limit_bytes) }
     }
 }
 
@@ -72,7 +50,7 @@ impl FlowState {
     ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_pmtu_shrinks(
+            native::pmtu_shrinks(
                 &mut self.0,
                 &hold.0,
                 &mut repair.0,

@@ -1,33 +1,6 @@
 //! A pool, called around the engine as in the datapath.
 
-use crate::{Action, FlowState, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_pool_begin(
-        pool: *mut sys::vcc_pool,
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        to_guest: bool,
-        segment: *mut Segment,
-    );
-    fn vcc_native_pool_end(
-        pool: *mut sys::vcc_pool,
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-    );
-    fn vcc_native_pool_idle(
-        pool: *mut sys::vcc_pool,
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-        now_ms: u32,
-    );
-    fn vcc_native_pool_leave(
-        pool: *mut sys::vcc_pool,
-        flow: *mut sys::vcc_flow,
-        params: *const sys::vcc_params,
-    );
-}
+use crate::{Action, FlowState, Params, Segment, native, sys};
 
 /// A pool's account, with the layout of the kernel's map.
 #[derive(Clone, Copy, Default, Debug)]
@@ -55,23 +28,23 @@ impl Pool {
     ) -> Action {
         // SAFETY: all four point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_pool_begin(&mut self.0, &mut flow.0, &params.0, to_guest, &mut segment);
+            native::pool_begin(&mut self.0, &mut flow.0, &params.0, to_guest, &mut segment);
         }
         let action = engine(flow, params, &segment);
         // SAFETY: all four point to live values of the C types for the length of the call.
-        unsafe { vcc_native_pool_end(&mut self.0, &mut flow.0, &params.0, &segment) };
+        unsafe { native::pool_end(&mut self.0, &mut flow.0, &params.0, &segment) };
         action
     }
 
     /// A deadline expired; `now_ms` is on the segments' clock.
     pub fn idle(&mut self, flow: &mut FlowState, params: &Params, now_ms: u32) {
         // SAFETY: all three point to live values of the C types for the length of the call.
-        unsafe { vcc_native_pool_idle(&mut self.0, &mut flow.0, &params.0, now_ms) };
+        unsafe { native::pool_idle(&mut self.0, &mut flow.0, &params.0, now_ms) };
     }
 
     /// The flow ends, or comes under parameters of another pool or weight than these.
     pub fn leave(&mut self, flow: &mut FlowState, params: &Params) {
         // SAFETY: all three point to live values of the C types for the length of the call.
-        unsafe { vcc_native_pool_leave(&mut self.0, &mut flow.0, &params.0) };
+        unsafe { native::pool_leave(&mut self.0, &mut flow.0, &params.0) };
     }
 }

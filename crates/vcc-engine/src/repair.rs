@@ -1,100 +1,6 @@
 //! Repairing the losses of a flow whose segments the shell retains (`engine/repair.h`).
 
-use crate::{Buffer, FlowState, Hold, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_hold_covers(flow: *const sys::vcc_flow, hold: *const sys::vcc_hold) -> bool;
-    fn vcc_native_is_reset(
-        flow: *const sys::vcc_flow,
-        segment: *const Segment,
-        from_guest: bool,
-    ) -> bool;
-    fn vcc_native_repair_judge(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        params: *const sys::vcc_params,
-        now_us: u32,
-    ) -> bool;
-    fn vcc_native_repair_charge(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        buffer: *mut sys::vcc_buffer,
-        bytes: u32,
-    );
-    fn vcc_native_repair_sent(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        retained: *const Retained,
-    );
-    fn vcc_native_repair_waits(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        now_us: u32,
-    );
-    fn vcc_native_repair_passes(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        end: u32,
-        now_us: u32,
-    );
-    fn vcc_native_repair_sacked(repair: *mut sys::vcc_repair, retained: *mut Retained, now_us: u32);
-    fn vcc_native_repair_acked(
-        repair: *mut sys::vcc_repair,
-        retained: *const Retained,
-        now_us: u32,
-    );
-    fn vcc_native_repair_lost(repair: *mut sys::vcc_repair, retained: *mut Retained);
-    fn vcc_native_repair_on_ack(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        segment: *const Segment,
-        una_before: u32,
-        state_before: u32,
-    );
-    fn vcc_native_repair_lost_in_us(
-        flow: *const sys::vcc_flow,
-        repair: *const sys::vcc_repair,
-        retained: *const Retained,
-        now_us: u32,
-    ) -> u32;
-    fn vcc_native_repair_leaves_bytes(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        repair: *const sys::vcc_repair,
-        params: *const sys::vcc_params,
-        retained: *const Retained,
-        unit_bytes: u32,
-    ) -> u32;
-    fn vcc_native_repair_resent(
-        flow: *const sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        repair: *mut sys::vcc_repair,
-        retained: *mut Retained,
-        now_us: u32,
-        before: u32,
-    );
-    fn vcc_native_repair_due(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        repair: *const sys::vcc_repair,
-        params: *const sys::vcc_params,
-        now_us: u32,
-        waits: bool,
-    ) -> sys::vcc_repair_due;
-    fn vcc_native_repair_probed(flow: *const sys::vcc_flow, repair: *mut sys::vcc_repair);
-    fn vcc_native_repair_timeout(
-        flow: *mut sys::vcc_flow,
-        repair: *mut sys::vcc_repair,
-        now_us: u32,
-    );
-    fn vcc_native_repair_forget_sack(repair: *mut sys::vcc_repair, retained: *mut Retained);
-    fn vcc_native_repair_persisted(repair: *mut sys::vcc_repair, now_us: u32);
-}
+use crate::{Buffer, FlowState, Hold, Params, Segment, native, sys};
 
 /// What is known of a segment that has left and is retained.
 pub type Retained = sys::vcc_retained;
@@ -122,35 +28,35 @@ impl Recovery {
     #[inline]
     pub fn sacked(&mut self, retained: &mut Retained, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_sacked(&mut self.0, retained, now_us) }
+        unsafe { native::repair_sacked(&mut self.0, retained, now_us) }
     }
 
     /// The segment is acknowledged, and no longer retained.
     #[inline]
     pub fn acked(&mut self, retained: &Retained, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_acked(&mut self.0, retained, now_us) }
+        unsafe { native::repair_acked(&mut self.0, retained, now_us) }
     }
 
     /// The segment counts as lost.
     #[inline]
     pub fn lost(&mut self, retained: &mut Retained) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_lost(&mut self.0, retained) }
+        unsafe { native::repair_lost(&mut self.0, retained) }
     }
 
     /// After a timeout: the segment counts as lost, whatever SACK blocks have said (RFC 2018, 8).
     #[inline]
     pub fn forget_sack(&mut self, retained: &mut Retained) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_forget_sack(&mut self.0, retained) }
+        unsafe { native::repair_forget_sack(&mut self.0, retained) }
     }
 
     /// The persist timer expired.
     #[inline]
     pub fn persisted(&mut self, now_us: u32) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_repair_persisted(&mut self.0, now_us) }
+        unsafe { native::repair_persisted(&mut self.0, now_us) }
     }
 }
 
@@ -167,14 +73,14 @@ impl FlowState {
     #[inline]
     pub fn hold_covers(&self, hold: &Hold) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_hold_covers(&self.0, &hold.0) }
+        unsafe { native::hold_covers(&self.0, &hold.0) }
     }
 
     /// Is this a RST that its receiver believes?
     #[inline]
     pub fn is_reset(&self, segment: &Segment, from_guest: bool) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        let is_believed = || unsafe { vcc_native_is_reset(&self.0, segment, from_guest) };
+        let is_believed = || unsafe { native::is_reset(&self.0, segment, from_guest) };
         u32::from(segment.flags) & sys::TCP_RST != 0 && is_believed()
     }
 
@@ -190,35 +96,35 @@ impl FlowState {
         now_us: u32,
     ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_judge(&self.0, &mut hold.0, &mut repair.0, &params.0, now_us) }
+        unsafe { native::repair_judge(&self.0, &mut hold.0, &mut repair.0, &params.0, now_us) }
     }
 
     /// What has left takes `bytes` of the buffer.
     #[inline]
     pub fn repair_charge(&self, hold: &mut Hold, buffer: &mut Buffer, bytes: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_charge(&self.0, &mut hold.0, buffer.raw_mut(), bytes) }
+        unsafe { native::repair_charge(&self.0, &mut hold.0, buffer.raw_mut(), bytes) }
     }
 
     /// A segment is about to leave for the first time, and is retained.
     #[inline]
     pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_sent(&self.0, &mut hold.0, &mut repair.0, retained) }
+        unsafe { native::repair_sent(&self.0, &mut hold.0, &mut repair.0, retained) }
     }
 
     /// A segment is about to be held.
     #[inline]
     pub fn repair_waits(&self, hold: &Hold, repair: &mut Recovery, now_us: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_waits(&self.0, &hold.0, &mut repair.0, now_us) }
+        unsafe { native::repair_waits(&self.0, &hold.0, &mut repair.0, now_us) }
     }
 
     /// A segment up to `end` is about to leave, and is not retained.
     #[inline]
     pub fn repair_passes(&self, hold: &mut Hold, repair: &mut Recovery, end: u32, now_us: u32) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_passes(&self.0, &mut hold.0, &mut repair.0, end, now_us) }
+        unsafe { native::repair_passes(&self.0, &mut hold.0, &mut repair.0, end, now_us) }
     }
 
     /// An ACK of the peer, after its segments have been accounted for; `una_before` and
@@ -235,7 +141,7 @@ impl FlowState {
         let state_before = state_before.into();
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_repair_on_ack(
+            native::repair_on_ack(
                 &self.0,
                 &mut hold.0,
                 &mut repair.0,
@@ -255,7 +161,7 @@ impl FlowState {
         now_us: u32,
     ) -> Option<u32> {
         // SAFETY: all point to live values of the C types for the length of the call.
-        let in_us = unsafe { vcc_native_repair_lost_in_us(&self.0, &repair.0, retained, now_us) };
+        let in_us = unsafe { native::repair_lost_in_us(&self.0, &repair.0, retained, now_us) };
         (in_us != sys::REPAIR_NEVER_US).then_some(in_us)
     }
 
@@ -271,7 +177,7 @@ impl FlowState {
     ) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_repair_leaves_bytes(
+            native::repair_leaves_bytes(
                 &self.0, &hold.0, &repair.0, &params.0, retained, unit_bytes,
             )
         }
@@ -290,7 +196,7 @@ impl FlowState {
         let before = before.into();
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_repair_resent(&self.0, &mut hold.0, &mut repair.0, retained, now_us, before);
+            native::repair_resent(&self.0, &mut hold.0, &mut repair.0, retained, now_us, before);
         }
     }
 
@@ -307,7 +213,7 @@ impl FlowState {
     ) -> Option<(u32, RepairTimer)> {
         // SAFETY: all point to live values of the C types for the length of the call.
         let due =
-            unsafe { vcc_native_repair_due(&self.0, &hold.0, &repair.0, &params.0, now_us, waits) };
+            unsafe { native::repair_due(&self.0, &hold.0, &repair.0, &params.0, now_us, waits) };
         let timer = match due.timer {
             sys::REPAIR_PROBE => RepairTimer::Probe,
             sys::REPAIR_TIMEOUT => RepairTimer::Timeout,
@@ -322,13 +228,13 @@ impl FlowState {
     #[inline]
     pub fn repair_probed(&self, repair: &mut Recovery) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_probed(&self.0, &mut repair.0) }
+        unsafe { native::repair_probed(&self.0, &mut repair.0) }
     }
 
     /// The retransmission timer expired.
     #[inline]
     pub fn repair_timeout(&mut self, repair: &mut Recovery, now_us: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_repair_timeout(&mut self.0, &mut repair.0, now_us) }
+        unsafe { native::repair_timeout(&mut self.0, &mut repair.0, now_us) }
     }
 }

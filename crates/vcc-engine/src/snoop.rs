@@ -1,84 +1,6 @@
 //! Acknowledging in a guest's name what its receive ring has (`engine/snoop.h`).
 
-use crate::{FlowState, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_snoop_peer_syn(
-        snoop: *mut sys::vcc_snoop,
-        segment: *const Segment,
-        tsval: u32,
-        stripped: bool,
-    );
-    fn vcc_native_snoop_heard(
-        flow: *const sys::vcc_flow,
-        snoop: *mut sys::vcc_snoop,
-        segment: *const Segment,
-    ) -> bool;
-    fn vcc_native_snoop_sacked(snoop: *mut sys::vcc_snoop, from: u32, end: u32);
-    fn vcc_native_snoop_absorbs(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        params: *const sys::vcc_params,
-        room: *const Room,
-        segment: *const Segment,
-    ) -> bool;
-    fn vcc_native_snoop_leave_begin(
-        flow: *mut sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        segment: *const Segment,
-    ) -> u8;
-    fn vcc_native_snoop_leave_end(flow: *mut sys::vcc_flow, asked: u8);
-    fn vcc_native_snoop_absorbed(flow: *mut sys::vcc_flow, segment: *const Segment);
-    fn vcc_native_snoop_says(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        params: *const sys::vcc_params,
-        room: *const Room,
-        segment: *const Segment,
-    ) -> Said;
-    fn vcc_native_snoop_told(
-        flow: *const sys::vcc_flow,
-        snoop: *mut sys::vcc_snoop,
-        said: *const Said,
-    );
-    fn vcc_native_snoop_placed(
-        flow: *const sys::vcc_flow,
-        snoop: *mut sys::vcc_snoop,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        sent: u32,
-        stamped: bool,
-        tsval: u32,
-    ) -> Placed;
-    fn vcc_native_is_promise_due(snoop: *const sys::vcc_snoop) -> bool;
-    fn vcc_native_snoop_judge_begin(flow: *mut sys::vcc_flow, snoop: *const sys::vcc_snoop) -> u32;
-    fn vcc_native_snoop_judge_end(
-        flow: *mut sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        told: u32,
-    );
-    fn vcc_native_is_answer_due(flow: *const sys::vcc_flow, snoop: *const sys::vcc_snoop) -> bool;
-    fn vcc_native_snoop_has_room(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        room: *const Room,
-    ) -> bool;
-    fn vcc_native_ends_message(snoop: *const sys::vcc_snoop, segment: *const Segment) -> bool;
-    fn vcc_native_snoop_resumes(snoop: *mut sys::vcc_snoop);
-    fn vcc_native_snoop_has_sent_all(snoop: *mut sys::vcc_snoop);
-    fn vcc_native_snoops(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        params: *const sys::vcc_params,
-    ) -> bool;
-    fn vcc_native_snoop_falls_silent(snoop: *mut sys::vcc_snoop);
-    fn vcc_native_snoop_needs(
-        flow: *const sys::vcc_flow,
-        snoop: *const sys::vcc_snoop,
-        params: *const sys::vcc_params,
-        waits: bool,
-    ) -> Needs;
-}
+use crate::{FlowState, Params, Segment, native, sys};
 
 /// What a flow finds of the guest's receive ring.
 pub type Room = sys::vcc_room;
@@ -99,49 +21,49 @@ impl Snoop {
     #[inline]
     pub fn peer_syn(&mut self, segment: &Segment, tsval: u32, stripped: bool) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_peer_syn(&mut self.0, segment, tsval, stripped) }
+        unsafe { native::snoop_peer_syn(&mut self.0, segment, tsval, stripped) }
     }
 
     /// A SACK block of the guest.
     #[inline]
     pub fn sacked(&mut self, from: u32, end: u32) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_sacked(&mut self.0, from, end) }
+        unsafe { native::snoop_sacked(&mut self.0, from, end) }
     }
 
     /// Is the peer's segment the end of what it has to say for now?
     #[inline]
     pub fn ends_message(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_ends_message(&self.0, segment) }
+        unsafe { native::ends_message(&self.0, segment) }
     }
 
     /// The peer has been silent, and sends again.
     #[inline]
     pub fn resumes(&mut self) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_resumes(&mut self.0) }
+        unsafe { native::snoop_resumes(&mut self.0) }
     }
 
     /// The peer waits for an acknowledgement, and has sent what it may until then.
     #[inline]
     pub fn has_sent_all(&mut self) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_has_sent_all(&mut self.0) }
+        unsafe { native::snoop_has_sent_all(&mut self.0) }
     }
 
     /// The peer has sent nothing for a while, though it could, or has ended a message.
     #[inline]
     pub fn falls_silent(&mut self) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_falls_silent(&mut self.0) }
+        unsafe { native::snoop_falls_silent(&mut self.0) }
     }
 
     /// Has data been acknowledged that the guest has not acknowledged itself?
     #[inline]
     pub fn is_promise_due(&self) -> bool {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_is_promise_due(&self.0) }
+        unsafe { native::is_promise_due(&self.0) }
     }
 }
 
@@ -151,7 +73,7 @@ impl FlowState {
     #[inline]
     pub fn snoop_heard(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_heard(&self.0, &mut snoop.0, segment) }
+        unsafe { native::snoop_heard(&self.0, &mut snoop.0, segment) }
     }
 
     /// Does the guest's segment say nothing that the peer does not know?
@@ -164,14 +86,14 @@ impl FlowState {
         segment: &Segment,
     ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_absorbs(&self.0, &snoop.0, &params.0, room, segment) }
+        unsafe { native::snoop_absorbs(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
     /// The guest's segment is absorbed.
     #[inline]
     pub fn snoop_absorbed(&mut self, segment: &Segment) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_absorbed(&mut self.0, segment) }
+        unsafe { native::snoop_absorbed(&mut self.0, segment) }
     }
 
     /// Runs `leave`, which has the engine see a segment that leaves: what the guest did not acknowledge itself
@@ -182,10 +104,10 @@ impl FlowState {
             return leave(self);
         }
         // SAFETY: all point to live values of the C types for the length of the call.
-        let asked = unsafe { vcc_native_snoop_leave_begin(&mut self.0, &snoop.0, segment) };
+        let asked = unsafe { native::snoop_leave_begin(&mut self.0, &snoop.0, segment) };
         leave(self);
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_leave_end(&mut self.0, asked) }
+        unsafe { native::snoop_leave_end(&mut self.0, asked) }
     }
 
     /// What a segment says that leaves for the peer.
@@ -198,14 +120,14 @@ impl FlowState {
         segment: &Segment,
     ) -> Said {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_says(&self.0, &snoop.0, &params.0, room, segment) }
+        unsafe { native::snoop_says(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
     /// The peer is told it.
     #[inline]
     pub fn snoop_told(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_told(&self.0, &mut snoop.0, said) }
+        unsafe { native::snoop_told(&self.0, &mut snoop.0, said) }
     }
 
     /// The guest's ring has a segment, whose checksums are right. `sent` is the highest
@@ -223,7 +145,7 @@ impl FlowState {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
             let (flow, snoop) = (&self.0, &mut snoop.0);
-            vcc_native_snoop_placed(flow, snoop, &params.0, segment, sent, stamped, tsval)
+            native::snoop_placed(flow, snoop, &params.0, segment, sent, stamped, tsval)
         }
     }
 
@@ -234,10 +156,10 @@ impl FlowState {
             return judge(self);
         }
         // SAFETY: both point to live values of the C types for the length of the call.
-        let told = unsafe { vcc_native_snoop_judge_begin(&mut self.0, &snoop.0) };
+        let told = unsafe { native::snoop_judge_begin(&mut self.0, &snoop.0) };
         let judged = judge(self);
         // SAFETY: likewise.
-        unsafe { vcc_native_snoop_judge_end(&mut self.0, &snoop.0, told) }
+        unsafe { native::snoop_judge_end(&mut self.0, &snoop.0, told) }
         judged
     }
 
@@ -245,27 +167,27 @@ impl FlowState {
     #[inline]
     pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_is_answer_due(&self.0, &snoop.0) }
+        unsafe { native::is_answer_due(&self.0, &snoop.0) }
     }
 
     /// May the flow's data be promised?
     #[inline]
     pub fn snoops(&self, snoop: &Snoop, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoops(&self.0, &snoop.0, &params.0) }
+        unsafe { native::snoops(&self.0, &snoop.0, &params.0) }
     }
 
     /// Has the ring room for what an acknowledgement lets the peer send?
     #[inline]
     pub fn snoop_has_room(&self, snoop: &Snoop, room: &Room) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_has_room(&self.0, &snoop.0, room) }
+        unsafe { native::snoop_has_room(&self.0, &snoop.0, room) }
     }
 
     /// After each change of the flow, of which an acknowledgement `waits` for room or does not.
     #[inline]
     pub fn snoop_needs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Needs {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_needs(&self.0, &snoop.0, &params.0, waits) }
+        unsafe { native::snoop_needs(&self.0, &snoop.0, &params.0, waits) }
     }
 }

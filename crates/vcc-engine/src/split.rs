@@ -1,26 +1,13 @@
 //! Acknowledging a guest's data in the peer's name (`engine/split.h`).
 
-use crate::{Buffer, FlowState, Hold, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_split_promises(
-        flow: *mut sys::vcc_flow,
-        hold: *mut sys::vcc_hold,
-        buffer: *const sys::vcc_buffer,
-        params: *const sys::vcc_params,
-        segment: *const Segment,
-        end: u32,
-    ) -> bool;
-    fn vcc_native_split_owes(flow: *const sys::vcc_flow, hold: *const sys::vcc_hold) -> bool;
-    fn vcc_native_split_ack(hold: *const sys::vcc_hold, ack: u32) -> u32;
-}
+use crate::{Buffer, FlowState, Hold, Params, Segment, native};
 
 impl Hold {
     /// The acknowledgement to show to the guest in place of the peer's.
     #[inline]
     pub fn split_ack(&self, ack: u32) -> u32 {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_split_ack(&self.0, ack) }
+        unsafe { native::split_ack(&self.0, ack) }
     }
 }
 
@@ -38,14 +25,7 @@ impl FlowState {
     ) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe {
-            vcc_native_split_promises(
-                &mut self.0,
-                &mut hold.0,
-                buffer.raw(),
-                &params.0,
-                segment,
-                end,
-            )
+            native::split_promises(&mut self.0, &mut hold.0, buffer.raw(), &params.0, segment, end)
         }
     }
 
@@ -53,6 +33,6 @@ impl FlowState {
     #[inline]
     pub fn split_owes(&self, hold: &Hold) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_split_owes(&self.0, &hold.0) }
+        unsafe { native::split_owes(&self.0, &hold.0) }
     }
 }

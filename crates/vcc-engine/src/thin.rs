@@ -1,19 +1,6 @@
 //! ACKs that wait while the guest does not read its receive ring (`engine/thin.h`).
 
-use crate::{FlowState, Hold, Params, Segment, sys};
-
-unsafe extern "C-unwind" {
-    fn vcc_native_thin_ack(
-        flow: *const sys::vcc_flow,
-        hold: *const sys::vcc_hold,
-        params: *const sys::vcc_params,
-        waiting: Option<&Segment>,
-        last: *const Shown,
-        segment: *const Segment,
-        crowded: bool,
-    ) -> sys::vcc_thin;
-    fn vcc_native_is_ring_crowded(free_segs: u32, added_segs: u32) -> bool;
-}
+use crate::{FlowState, Hold, Params, Segment, native, sys};
 
 /// The last acknowledgement and window field that a guest was shown.
 pub type Shown = sys::vcc_shown;
@@ -34,7 +21,7 @@ pub enum Thin {
 /// Does the guest have frames to read, by the buffers that its receive ring has free and had at most?
 pub fn is_ring_crowded(free_segs: u32, added_segs: u32) -> bool {
     // SAFETY: it takes no pointers.
-    unsafe { vcc_native_is_ring_crowded(free_segs, added_segs) }
+    unsafe { native::is_ring_crowded(free_segs, added_segs) }
 }
 
 impl FlowState {
@@ -49,9 +36,10 @@ impl FlowState {
         segment: &Segment,
         crowded: bool,
     ) -> Thin {
+        let waiting = waiting.map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: all point to live values of the C types for the length of the call, or to none.
         let thin = unsafe {
-            vcc_native_thin_ack(&self.0, &hold.0, &params.0, waiting, last, segment, crowded)
+            native::thin_ack(&self.0, &hold.0, &params.0, waiting, last, segment, crowded)
         };
         match thin {
             sys::THIN_BEHIND => Thin::Behind,

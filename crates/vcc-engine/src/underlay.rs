@@ -4,13 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{ParseNameError, Slot, sys};
-
-unsafe extern "C" {
-    safe fn vcc_native_underlay_name(underlay: u32) -> *const c_char;
-    safe fn vcc_native_underlay_about(underlay: u32) -> *const c_char;
-    safe fn vcc_native_underlay_traits(underlay: u32) -> u32;
-}
+use crate::{ParseNameError, Slot, native, sys};
 
 /// A congestion control that the fabric sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +41,8 @@ impl Underlay {
     pub fn about(self) -> &'static str {
         let about = match Slot::of_number(self.0) {
             Some(slot) => slot.about(),
-            None => text(vcc_native_underlay_about(self.0.into())),
+            // SAFETY: it returns a literal, or null for a number that is not in the list.
+            None => text(unsafe { native::underlay_about(self.0.into()) }),
         };
         about.expect("every underlay says what it is")
     }
@@ -93,13 +88,15 @@ impl Underlay {
     }
 
     fn has(self, trait_: sys::vcc_cc_trait) -> bool {
-        vcc_native_underlay_traits(self.0.into()) & trait_ != 0
+        // SAFETY: it takes any number.
+        unsafe { native::underlay_traits(self.0.into()) & trait_ != 0 }
     }
 
     fn lookup(self) -> Option<&'static str> {
         match Slot::of_number(self.0) {
             Some(slot) => slot.name(),
-            None => text(vcc_native_underlay_name(self.0.into())),
+            // SAFETY: likewise.
+            None => text(unsafe { native::underlay_name(self.0.into()) }),
         }
     }
 }
