@@ -4,7 +4,7 @@ use vcc_engine::{FlowState, sys};
 
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame};
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// The frame of an ACK that repeats the last acknowledgement and window shown to the guest. It has
 /// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC

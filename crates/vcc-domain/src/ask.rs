@@ -3,7 +3,7 @@
 use vcc_engine::sys;
 
 use crate::bytes::{self, BadBytes, HEAD};
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {

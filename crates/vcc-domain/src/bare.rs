@@ -8,10 +8,10 @@ use vcc_engine::{Segment, sys};
 use crate::checksum;
 use crate::frame::{Direction, Frame};
 use crate::ip::Ip;
-use crate::key::FlowKey;
 use crate::options::{ALIGNED_TIMESTAMPS, Places};
 use crate::parse::Parsed;
-use crate::wire::*;
+use vcc_engine::FlowKey;
+use vcc_net::wire::*;
 
 const HOP_LIMIT: u8 = 64;
 /// The largest header of such a segment.

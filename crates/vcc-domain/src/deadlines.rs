@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// Beyond this many, and four times the flows, obsolete deadlines are removed.
 const MANY: usize = 64;

@@ -6,8 +6,8 @@ use vcc_engine::{Action, FlowState, sys};
 
 use crate::ack::ack_to_guest;
 use crate::frame::Frame;
-use crate::key::FlowKey;
 use crate::neighbours::Neighbours;
+use vcc_engine::FlowKey;
 
 /// By then, a guest that counts duplicate ACKs has retransmitted.
 const SECOND_LOOK_NS: u64 = 10_000_000;

@@ -6,7 +6,7 @@ use crate::checksum;
 use crate::frame::{Checksum, Frame};
 use crate::ours::{self, FACK_BYTES};
 use crate::parse::Parsed;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// A TCP header with the FACK option only.
 const FACK_TCP_BYTES: usize = TCP_BYTES + FACK_BYTES;

@@ -6,9 +6,9 @@ use vcc_engine::TooBig;
 use crate::checksum;
 use crate::frame::Frame;
 use crate::ip;
-use crate::key::FlowKey;
 use crate::link::{self, Link};
-use crate::wire::*;
+use vcc_engine::FlowKey;
+use vcc_net::wire::*;
 
 const TYPE_UNREACHABLE: u8 = 3;
 const CODE_FRAGMENTATION_NEEDED: u8 = 4;

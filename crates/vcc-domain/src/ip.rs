@@ -8,7 +8,7 @@ use crate::checksum;
 use crate::counters::Reason;
 use crate::frame::Frame;
 use crate::link::Link;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 const IPV4_LENGTH_AT: usize = 2;
 const IPV6_LENGTH_AT: usize = 4;

@@ -5,7 +5,7 @@ use vcc_engine::sys;
 
 use crate::bare::Bare;
 use crate::frame::{Direction, Out};
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// A connection of which the guest has been promised more than the peer has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use vcc_engine::sys;
 
 use crate::counters::Reason;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// The parsed link layer.
 pub(crate) struct Link {

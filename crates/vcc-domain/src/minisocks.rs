@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use vcc_engine::{FlowState, Minisock, Params};
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// Of so many flows one may leave a minisock, but never fewer than the least.
 const SHARE: usize = 16;

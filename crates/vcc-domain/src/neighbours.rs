@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use vcc_engine::sys;
 
-use crate::key::FlowKey;
-use crate::wire::MAC_BYTES;
+use vcc_engine::FlowKey;
+use vcc_net::wire::MAC_BYTES;
 
 /// The limit of the datapath's `neighbours` map. When full, no new addresses are learned.
 const NEIGHBOURS_MAX: usize = 1024;

@@ -7,7 +7,7 @@ use vcc_engine::sys;
 use crate::ours::{
     self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_ACCECN1, KIND_EXPERIMENT, KIND_PACK,
 };
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// RFC 9293, 3.1; RFC 2018; RFC 7323.
 const KIND_END: u8 = 0;

@@ -6,10 +6,10 @@ use crate::checksum;
 use crate::counters::Reason;
 use crate::frame::{Direction, Frame};
 use crate::ip::{self, Ip};
-use crate::key::FlowKey;
 use crate::link;
 use crate::options::{self, Options, Places};
-use crate::wire::*;
+use vcc_engine::FlowKey;
+use vcc_net::wire::*;
 
 /// A well-formed TCP segment.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,6 @@ use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
-use crate::key::FlowKey;
 use crate::parse::{Parsed, parse, parse_first_fragment};
 use crate::passed::Passed;
 use crate::recording::Recording;
@@ -38,6 +37,7 @@ use crate::timer::{self, LOOK_MIN_MS};
 use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
 use crate::unjudged;
+use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
 const NS_PER_S: u64 = 1_000_000_000;

@@ -3,8 +3,8 @@
 use vcc_engine::{FlowState, sys};
 
 use crate::bytes::{self, BadBytes};
-use crate::key::FlowKey;
 use crate::port::Port;
+use vcc_engine::FlowKey;
 
 /// ACKs that wait for a reader, which comes every few milliseconds: more than a million per second.
 const ACKS_MAX: usize = 1 << 13;

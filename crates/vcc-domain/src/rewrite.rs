@@ -7,7 +7,7 @@ use crate::frame::{Direction, Frame};
 use crate::options::{KIND_NOP, byte_mask};
 use crate::ours::{self, APPENDED_BYTES};
 use crate::parse::Parsed;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 const OPTIONS_OF_OURS: u32 = sys::OPT_HELLO
     | sys::OPT_PACK

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vcc_engine::{FlowState, Mode, Params, sys};
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// Finds the rule of a connection; `guest_opened`: the guest opens it. Returns the index of a rule.
 pub type Judge = dyn Fn(&FlowKey, bool) -> usize + Send + Sync;

@@ -2,8 +2,8 @@
 
 use vcc_engine::FlowState;
 
-use crate::key::FlowKey;
 use crate::table::Entry;
+use vcc_engine::FlowKey;
 
 /// A flow, and what the port has of it.
 #[derive(Clone, Copy)]

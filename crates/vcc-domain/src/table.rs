@@ -9,9 +9,9 @@ use vcc_engine::{FlowState, Minisock, Params, half_open_max};
 
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
-use crate::key::FlowKey;
 use crate::minisocks::Minisocks;
 use crate::snoop::Snooped;
+use vcc_engine::FlowKey;
 
 /// All that the port has of a flow.
 #[derive(Clone)]

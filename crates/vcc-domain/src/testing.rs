@@ -6,9 +6,9 @@ use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::{Headers, MACS, Packet, checksum, payload};
 
 use crate::frame::{Checksum, Direction, Frame, Out, Verdict};
-use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::port::Port;
+use vcc_engine::FlowKey;
 
 /// The generator of the engine's tests.
 #[allow(dead_code, reason = "the unit tests use a part")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// In order of time, then of key. One that a flow no longer knows of goes off for nothing.
 #[derive(Clone, Default)]

@@ -2,7 +2,7 @@
 
 use vcc_engine::FlowState;
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// A flow's state just before and after an ACK to the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

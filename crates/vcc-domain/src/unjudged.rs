@@ -5,7 +5,7 @@ use crate::ip::{
     IPV6_OFFSET_MASK, PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP,
     PROTOCOL_ROUTING,
 };
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// Beyond these limits, the payload is assumed to be TCP.
 const TAGS_MAX: usize = 4;

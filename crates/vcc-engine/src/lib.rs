@@ -9,6 +9,7 @@
 mod carried;
 mod clock;
 mod delay;
+mod flow_key;
 mod guest_rate;
 mod handover;
 mod histogram;
@@ -41,6 +42,7 @@ mod native {
 
 pub use carried::Field;
 pub use delay::DelayedBy;
+pub use flow_key::FlowKey;
 pub use guest_rate::GuestRate;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 use crate::{Delivery, HostId};
 

@@ -61,7 +61,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vcc_traffic::random::SplitMix64;
+    use vcc_net::random::SplitMix64;
 
     const FRAME_BYTES: u64 = 1000;
 

@@ -13,7 +13,7 @@ use super::frame;
 use super::topology::ProbeEnds;
 use super::{HostId, Window};
 use std::collections::VecDeque;
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 /// The least that Ethernet sends.
 pub const PROBE_BYTES: usize = 60;

@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use vcc_frames::{Packet, payload};
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 const RATE_BPS: u64 = 10_000_000;
 const DELAY_NS: u64 = 250_000;

@@ -29,7 +29,6 @@ mod limits;
 mod lock;
 mod maps;
 mod namespace;
-pub mod netlink;
 #[doc(hidden)]
 pub mod object;
 mod options;

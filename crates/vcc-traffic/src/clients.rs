@@ -1,7 +1,7 @@
 //! Clients in a closed loop: what each asks for next, and how long it thinks before.
 
-use crate::random::SplitMix64;
 use crate::requests::ClientPlan;
+use vcc_net::random::SplitMix64;
 
 const NS_PER_MS: f64 = 1e6;
 /// The longest think time, over their mean.

@@ -9,7 +9,6 @@ pub mod flow;
 mod pattern;
 pub mod payload;
 pub mod plan;
-pub mod random;
 pub mod report;
 pub mod requests;
 mod samples;

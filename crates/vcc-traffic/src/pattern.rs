@@ -1,10 +1,10 @@
 //! Traffic patterns.
 
-use crate::random::SplitMix64;
 use crate::sizes::Trace;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;
 use std::num::{NonZeroU32, NonZeroU64};
+use vcc_net::random::SplitMix64;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,8 +5,8 @@
 //! is a prime, so lost, duplicated or reordered segments are detected unless their number is a
 //! multiple of it. Nothing is computed per byte at either end.
 
-use crate::random::{GOLDEN, mix, nth};
 use std::sync::OnceLock;
+use vcc_net::random::{GOLDEN, mix, nth};
 
 /// The largest prime below 2^16.
 const PERIOD_BYTES: usize = 65_521;

@@ -1,8 +1,8 @@
 //! Workers: applications that send messages over several connections.
 
 use crate::pattern::{Messages, Order, Pace, Size};
-use crate::random::{mix, nth};
 use serde::{Deserialize, Serialize};
+use vcc_net::random::{mix, nth};
 
 const NS_PER_MS: usize = 1_000_000;
 

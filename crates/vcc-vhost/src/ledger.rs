@@ -8,7 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use vcc_domain::{FlowKey, Ledger, Promise};
+use vcc_domain::{Ledger, Promise};
+use vcc_engine::FlowKey;
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"vccl");

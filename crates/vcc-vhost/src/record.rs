@@ -5,7 +5,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use vcc_domain::{Accepted, FlowKey, Recorded};
+use vcc_domain::{Accepted, Recorded};
+use vcc_engine::FlowKey;
 
 use crate::server::Card;
 

@@ -6,7 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use vcc_domain::{Ask, BadBytes, FlowKey, Reloaded, Seen, Status};
+use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
+use vcc_engine::FlowKey;
 use vcc_engine::FlowState;
 use vcc_port::{Error, Flow, FlowId};
 

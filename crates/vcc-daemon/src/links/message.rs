@@ -1,7 +1,7 @@
 //! What rtnetlink(7) says of devices. Only the attributes that the daemon needs are read, so that no
 //! new or malformed attribute hides a device.
 
-use vcc_port::netlink::{Attributes, Message, bytes};
+use vcc_net::netlink::{Attributes, Message, bytes};
 
 use super::{Link, LinkNews};
 
@@ -39,7 +39,7 @@ fn index(payload: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use vcc_port::netlink::messages;
+    use vcc_net::netlink::messages;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::io;
 use std::thread;
 
 use netlink_sys::Socket;
-use vcc_port::netlink;
+use vcc_net::netlink;
 
 use crate::{Error, Result};
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::FORMAT;
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotTakeOver {

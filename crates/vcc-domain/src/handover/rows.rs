@@ -11,8 +11,8 @@ use vcc_engine::sys;
 use vcc_export::Row;
 
 use super::FrameRow;
-use crate::key::FlowKey;
 use crate::ledger::Promise;
+use vcc_engine::FlowKey;
 
 /// No line about a connection is longer, but for the names of its frames.
 pub(crate) const ROW_MAX_BYTES: usize = 1600;

@@ -5,7 +5,7 @@ use vcc_engine::sys;
 use crate::checksum;
 use crate::frame::{Checksum, Direction, Frame};
 use crate::parse::{Parsed, parse};
-use crate::wire::*;
+use vcc_net::wire::*;
 
 const IPV4_ID_AT: usize = 4;
 

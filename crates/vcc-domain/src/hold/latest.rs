@@ -11,7 +11,7 @@ use crate::neighbours;
 use crate::options::KIND_NOP;
 use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// From the guest's last segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

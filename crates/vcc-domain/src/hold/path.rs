@@ -4,7 +4,7 @@ use vcc_engine::PathMtu;
 
 use super::unit_bytes;
 use crate::parse::Parsed;
-use crate::seq::before;
+use vcc_net::seq::before;
 
 #[derive(Clone, Default)]
 pub(crate) struct Path {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use vcc_engine::{FlowState, Recovery, Retained};
 
 use super::{Path, Waiting, charge_bytes, unit_bytes};
-use crate::seq::before;
+use vcc_net::seq::before;
 
 #[derive(Clone)]
 pub(crate) struct Kept {

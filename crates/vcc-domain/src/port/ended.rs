@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use vcc_engine::{Segment, sys};
 
 use crate::frame::Direction;
-use crate::key::FlowKey;
 use crate::ledger::Promise;
+use vcc_engine::FlowKey;
 
 /// What their ends still send is refused for this long: longer than an end that has not heard of it
 /// retransmits (RFC 9293, 3.8.3: R2).

@@ -4,10 +4,10 @@ use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
 use super::{Port, seconds};
 use crate::frame::Direction;
-use crate::key::FlowKey;
 use crate::rules::{Rule, RuleTotals, Rules};
 use crate::seen::Seen;
 use crate::table::{Entry, FlowId};
+use vcc_engine::FlowKey;
 
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their

@@ -7,8 +7,8 @@ use vcc_engine::GuestRate;
 
 use super::{NS_PER_US, Port};
 use crate::frame::Out;
-use crate::key::FlowKey;
 use crate::table::{Entry, FlowId};
+use vcc_engine::FlowKey;
 
 /// The guest's bucket, and who waits for it.
 #[derive(Clone, Default)]

@@ -11,8 +11,8 @@ use crate::hold::{
 };
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
-use crate::seq::before;
 use crate::table::{Entry, FlowId};
+use vcc_net::seq::before;
 
 /// What a flow was before an ACK.
 #[derive(Clone, Copy)]

@@ -8,8 +8,8 @@ use super::Port;
 use super::snooping::Snooping;
 use super::thinning::ReceiveRing;
 use crate::frame::Out;
-use crate::key::FlowKey;
 use crate::table::{Entry, FlowId};
+use vcc_engine::FlowKey;
 
 impl Port {
     /// The room in the guest's receive ring. To be told before each call with a frame, and when the

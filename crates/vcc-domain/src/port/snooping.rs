@@ -8,14 +8,14 @@ use super::room::move_to;
 use super::{NS_PER_US, Port};
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out};
-use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
-use crate::seq::after;
 use crate::snoop::{Answer, Current, Sharing, blocks, is_reset, is_sound, strip_promised};
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
-use crate::wire::*;
+use vcc_engine::FlowKey;
+use vcc_net::seq::after;
+use vcc_net::wire::*;
 
 /// Linux: TCP_DELACK_MIN.
 const DELAYED_ACK_NS: u64 = 40_000_000;

@@ -8,12 +8,12 @@ use super::Port;
 use super::ended::{Ended, Fate};
 use crate::bare::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::key::FlowKey;
 use crate::ledger::{Ledger, Promise};
 use crate::neighbours;
 use crate::parse::Parsed;
-use crate::seq::after;
 use crate::table::{Entry, FlowId};
+use vcc_engine::FlowKey;
+use vcc_net::seq::after;
 
 /// The ledger, if there is one, and its free slots.
 #[derive(Clone, Default)]

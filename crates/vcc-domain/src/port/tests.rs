@@ -8,7 +8,7 @@ use crate::frame::Checksum;
 use crate::ours;
 use crate::rules::{Rule, Rules};
 use crate::testing::*;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 const NS_PER_MS: u64 = 1_000_000;
 const TCP_AT: usize = ETHERNET_BYTES + IPV4_BYTES;

@@ -7,9 +7,9 @@ use vcc_engine::{Action, Params, Segment, Shown, Thin, is_ring_crowded, sys};
 use super::Port;
 use crate::frame::{Frame, Out, Verdict};
 use crate::hold::LateAck;
-use crate::key::FlowKey;
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
+use vcc_engine::FlowKey;
 
 /// Then the guest is given an ACK even if its driver has added no buffers: sooner than it would
 /// retransmit (Linux: TCP_RTO_MIN is 200 ms).

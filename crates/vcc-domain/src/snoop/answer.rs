@@ -7,10 +7,10 @@ use crate::bare::Bare;
 use crate::checksum::Sum;
 use crate::frame::{Direction, Frame};
 use crate::ip::Ip;
-use crate::key::FlowKey;
 use crate::ours::APPENDED_BYTES;
 use crate::parse::{Parsed, parse};
-use crate::wire::*;
+use vcc_engine::FlowKey;
+use vcc_net::wire::*;
 
 const IPV6_LENGTH_AT: usize = 4;
 

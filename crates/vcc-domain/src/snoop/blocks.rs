@@ -6,8 +6,8 @@ use crate::frame::{Direction, Frame};
 use crate::options::{KIND_NOP, KIND_SACK, sack_blocks};
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
-use crate::seq::after;
-use crate::wire::*;
+use vcc_net::seq::after;
+use vcc_net::wire::*;
 
 const BLOCK_BYTES: usize = 8;
 const KIND_AND_LENGTH_BYTES: usize = 2;

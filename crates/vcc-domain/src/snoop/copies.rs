@@ -8,8 +8,8 @@ use vcc_engine::{FlowState, Hold, sys};
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
-use crate::seq::{after, before};
-use crate::wire::*;
+use vcc_net::seq::{after, before};
+use vcc_net::wire::*;
 
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
 const WAIT_NS: u64 = 1_000_000_000;

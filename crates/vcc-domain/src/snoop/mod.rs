@@ -13,13 +13,13 @@ use crate::frame::Frame;
 use crate::handover::{Frames, LinkRow, SnoopRow, SnoopedRow};
 use crate::neighbours;
 use crate::parse::Parsed;
-use crate::seq::{after, before};
-use crate::wire::*;
 pub(crate) use answer::Answer;
 pub(crate) use blocks::{blocks, strip_promised};
 pub(crate) use copies::{Copies, Current};
 pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_sound};
+use vcc_net::seq::{after, before};
+use vcc_net::wire::*;
 
 /// Ethernet with a tag, and IPv6 without extension headers.
 pub(crate) const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;

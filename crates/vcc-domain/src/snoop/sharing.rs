@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use vcc_engine::{Room, sys};
 
-use crate::key::FlowKey;
+use vcc_engine::FlowKey;
 
 /// A peer from which nothing has come for so long has no buffers set aside: longer than the round
 /// trip of a loaded fabric. It is noticed within twice that time.

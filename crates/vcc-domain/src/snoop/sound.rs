@@ -4,7 +4,7 @@ use super::Headers;
 use crate::checksum;
 use crate::frame::{Checksum, Frame};
 use crate::parse::Parsed;
-use crate::wire::*;
+use vcc_net::wire::*;
 
 /// Is the frame addressed to the guest, without IP options that the guest may refuse, and are its
 /// checksums right?

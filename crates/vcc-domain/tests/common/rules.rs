@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use vcc_domain::{FlowKey, Rule, Rules};
+use vcc_domain::{Rule, Rules};
+use vcc_engine::FlowKey;
 use vcc_engine::Params;
 
 /// Connections have them by turns, by the guest's port.

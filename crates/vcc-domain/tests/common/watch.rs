@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Port};
+use vcc_domain::{Checksum, Frame, Port};
+use vcc_engine::FlowKey;
 use vcc_engine::sys;
 use vcc_frames::wire::*;
 

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, ReceiveRing, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
+use vcc_engine::FlowKey;
 use vcc_engine::{FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, checksum, options};

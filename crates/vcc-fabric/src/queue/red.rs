@@ -3,7 +3,7 @@
 use super::red_parameters::{Given, RedParameters};
 use super::{Arrival, Queue, QueueSpec, Verdict, has_room};
 use serde::{Deserialize, Serialize};
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 /// Parameters under the meanings of tc-red(8).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

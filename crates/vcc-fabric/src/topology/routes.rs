@@ -4,7 +4,7 @@
 
 use crate::{HostId, LinkId};
 use std::collections::VecDeque;
-use vcc_traffic::random::mix;
+use vcc_net::random::mix;
 
 /// The links that are equally good next ones: a range of `Routes::choices`.
 #[derive(Debug, Clone, Copy, Default)]

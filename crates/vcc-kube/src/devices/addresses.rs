@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use vcc_port::netlink::{self, Attributes};
+use vcc_net::netlink::{self, Attributes};
 
 use super::links::Link;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use vcc_port::netlink::{self, Attributes, bytes};
+use vcc_net::netlink::{self, Attributes, bytes};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {

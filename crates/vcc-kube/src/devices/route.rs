@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use vcc_port::netlink::{self, Attributes, bytes};
+use vcc_net::netlink::{self, Attributes, bytes};
 
 /// struct rtmsg.
 const ROUTE_HEADER_BYTES: usize = 12;

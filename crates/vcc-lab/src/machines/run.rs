@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
+use vcc_net::random::SplitMix64;
 use vcc_qemu::{Image, Vm};
 use vcc_results::measure::Validity;
 use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
 use vcc_results::result::{Backend, Schedule, Stack};
-use vcc_traffic::random::SplitMix64;
 use vcc_vcpu::Shares;
 
 /// Boot of a guest and making its network.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use vcc_net::random::SplitMix64;
 use vcc_policy::{Connection, Role};
-use vcc_traffic::random::SplitMix64;
 
 pub struct Chance(SplitMix64);
 

@@ -8,7 +8,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_domain::{FlowKey, ack_to_guest};
+use vcc_domain::ack_to_guest;
+use vcc_engine::FlowKey;
 use vcc_engine::{FlowState, sys};
 
 use crate::device::Device;

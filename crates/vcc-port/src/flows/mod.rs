@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_domain::FlowKey;
+use vcc_engine::FlowKey;
 use vcc_engine::{FlowState, sys};
 
 use crate::batch::Batches;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use vcc_domain::{Checksum, FlowKey, Frame, Out, Port, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
+use vcc_engine::FlowKey;
 use vcc_engine::{Delays, FlowState};
 use vcc_frames::checksum;
 use vcc_port::{AttachOptions, Counters, RunOutput, counters};

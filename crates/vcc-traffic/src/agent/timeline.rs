@@ -1,9 +1,9 @@
 //! The timeline of a guest.
 
+use vcc_net::random::mix;
 use vcc_traffic::Pattern;
 use vcc_traffic::agenda::{self, Presence, agenda};
 use vcc_traffic::plan::GuestPlan;
-use vcc_traffic::random::mix;
 
 /// Numbers are positions in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,7 +44,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::mix;
+    use vcc_net::random::mix;
 
     const TRACES: [Trace; 2] = [Trace::WebSearch, Trace::DataMining];
 

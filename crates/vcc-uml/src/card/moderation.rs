@@ -4,7 +4,7 @@
 //! flow that always arrives first at a threshold-marking queue is marked less than the others for
 //! seconds.
 
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 pub(super) struct Moderation {
     every_ns: u64,

@@ -1,6 +1,7 @@
 //! The card's offloads: cuts super-segments and completes checksums.
 
-use vcc_domain::{Checksum, Frame, Sum};
+use vcc_domain::{Checksum, Frame};
+use vcc_net::checksum::Sum;
 
 const ETHERNET_BYTES: usize = 14;
 const VLAN_BYTES: usize = 4;

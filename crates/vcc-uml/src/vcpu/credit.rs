@@ -193,7 +193,7 @@ impl Scheduler for Credit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vcc_traffic::random::SplitMix64;
+    use vcc_net::random::SplitMix64;
 
     const MS: u64 = 1_000_000;
 

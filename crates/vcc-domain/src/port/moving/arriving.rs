@@ -9,11 +9,11 @@ use super::owes;
 use crate::frame::{Direction, Frame, Out};
 use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
 use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes};
-use crate::key::FlowKey;
 use crate::parse::{Parsed, parse};
-use crate::seq::{after, before};
 use crate::snoop::Snooped;
 use crate::table::{Entry, FlowId, Room};
+use vcc_engine::FlowKey;
+use vcc_net::seq::{after, before};
 
 /// What has come with a guest.
 #[derive(Debug)]

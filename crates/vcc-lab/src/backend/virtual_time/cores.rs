@@ -2,7 +2,7 @@
 
 use super::plan::Timeline;
 use crate::scenario::{HostSpec, Scenario, Scheduler, Share};
-use vcc_traffic::random::mix;
+use vcc_net::random::mix;
 use vcc_uml::{CoreSpec, Load, SchedulerSpec, VcpuSpec};
 
 /// Draws the times at which loads begin, which nothing else than the seed decides.

@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vcc_domain::Port;
 use vcc_fabric::{Fabric, HostId, mac_of};
+use vcc_net::random::mix;
 use vcc_results::result::{EmulatorReport, Lateness, RunData};
-use vcc_traffic::random::mix;
 use vcc_uml::{CardSpec, GuestSpec, Kernel, Moment, PortChange, Release, Watch, World, WorldSpec};
 
 /// The program that each guest runs.

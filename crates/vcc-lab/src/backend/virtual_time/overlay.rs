@@ -56,7 +56,7 @@ fn look(ack: &TracedAck) -> Look {
 mod tests {
     use super::*;
     use crate::scenario::made;
-    use vcc_domain::FlowKey;
+    use vcc_engine::FlowKey;
 
     fn ack(at_us: u64, before: Inferred, after: Inferred) -> TracedAck {
         let [guest, peer] = ["10.0.0.1:1", "10.0.0.2:2"].map(|end| end.parse().unwrap());

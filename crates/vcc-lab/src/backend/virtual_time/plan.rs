@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::iter::successors;
 use std::net::SocketAddr;
 use vcc_fabric::{HostId, Topology, Window, mac_of};
+use vcc_net::random::{SplitMix64, mix};
 use vcc_traffic::Pattern;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, Neighbour, Network, PingTimes, Pings,
     Sysctl,
 };
-use vcc_traffic::random::{SplitMix64, mix};
 use vcc_traffic::requests::{ClientPlan, RequestsPlan};
 use vcc_traffic::workers::WorkerPlan;
 

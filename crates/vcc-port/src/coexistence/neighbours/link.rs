@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use vcc_engine::sys;
 
-use crate::netlink::{self, Attributes, bytes};
+use vcc_net::netlink::{self, Attributes, bytes};
 
 /// struct ifinfomsg.
 const HEADER_BYTES: usize = 16;
@@ -168,7 +168,7 @@ fn address(value: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::attribute;
+    use vcc_net::netlink::attribute;
 
     fn tunnel(kind: &str, attributes: &[Vec<u8>]) -> Tunnel {
         Tunnel::of(kind, Attributes::behind(0, &attributes.concat()))

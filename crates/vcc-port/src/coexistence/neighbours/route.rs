@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use crate::netlink::{self, Attributes};
+use vcc_net::netlink::{self, Attributes};
 
 /// struct rtmsg.
 const HEADER_BYTES: usize = 12;

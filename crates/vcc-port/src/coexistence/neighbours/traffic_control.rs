@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::netlink::{self, Attributes, bytes};
+use vcc_net::netlink::{self, Attributes, bytes};
 
 /// struct tcmsg.
 const HEADER_BYTES: usize = 20;

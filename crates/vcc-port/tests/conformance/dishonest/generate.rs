@@ -1,7 +1,7 @@
 //! What a dishonest peer does next.
 
 use vcc_frames::wire::*;
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 use crate::option::TcpOption;
 use crate::segment::Segment;

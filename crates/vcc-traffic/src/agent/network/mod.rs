@@ -5,7 +5,7 @@ mod netlink;
 mod offload;
 
 use device::Devices;
-use netlink::{Index, Netlink, Windows};
+use netlink::{Index, Windows};
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
@@ -27,10 +27,10 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
     if !network.tso {
         offload::turn_off(&devices, device)?;
     }
-    let (netlink, index) = (Netlink::open()?, Index::of(device)?);
-    netlink.add_address(index, network.address, network.prefix_bits)?;
+    let index = Index::of(device)?;
+    index.add_address(network.address, network.prefix_bits)?;
     devices.bring_up(device)?;
-    network.neighbours.iter().try_for_each(|neighbour| netlink.add_neighbour(index, neighbour))?;
+    network.neighbours.iter().try_for_each(|neighbour| index.add_neighbour(neighbour))?;
     let mut routes: BTreeMap<IpAddr, Windows> = BTreeMap::new();
     for neighbour in &network.neighbours {
         routes.entry(neighbour.address).or_default().initial_segs = network.initial_window_segs;
@@ -40,7 +40,7 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
         windows.clamp_segs = flow.cwnd_clamp_segs.or(windows.clamp_segs);
     }
     routes.retain(|_, windows| *windows != Windows::default());
-    routes.into_iter().try_for_each(|(to, windows)| netlink.add_route(index, to, windows))
+    routes.into_iter().try_for_each(|(to, windows)| index.add_route(to, windows))
 }
 
 fn write(sysctl: &Sysctl) -> Result<()> {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use vcc_domain::{BufferSpec, FlowKey, Rule, Rules};
+use vcc_domain::{BufferSpec, Rule, Rules};
 use vcc_engine::Act;
+use vcc_engine::FlowKey;
 use vcc_policy::{Connection, Policy, PortSelector, Role};
 use vcc_vhost::Card;
 

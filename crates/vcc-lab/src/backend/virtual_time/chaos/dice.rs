@@ -1,6 +1,6 @@
 //! Numbers by a seed.
 
-use vcc_traffic::random::SplitMix64;
+use vcc_net::random::SplitMix64;
 
 pub struct Dice(SplitMix64);
 

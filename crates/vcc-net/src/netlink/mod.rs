@@ -8,9 +8,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use message::HEADER_BYTES;
-#[cfg(test)]
-pub use message::tests::attribute;
-pub use message::{Attributes, Message, bytes, messages};
+pub use message::{Attributes, Message, attribute, bytes, messages};
 
 /// Asks for one object; returns its payload. `body` is the request's behind struct nlmsghdr.
 pub fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
@@ -38,6 +36,15 @@ pub fn dump_some(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         Ok(socket)
     };
     dump_by(strict, kind, body)
+}
+
+/// Creates an object, which must not be there; returns when the kernel has.
+pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
+    let socket = open()?;
+    ask(&socket, kind, libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL, body)?;
+    let (datagram, _) = socket.recv_from_full()?;
+    let answer = messages(&datagram).next().ok_or(io::ErrorKind::InvalidData)?;
+    answer_of(&answer).map(drop)
 }
 
 fn dump_by(open: fn() -> io::Result<Socket>, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {

@@ -87,21 +87,21 @@ impl<'a> Attributes<'a> {
     }
 }
 
+/// An attribute with its value, padded to whole words.
+pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = ATTRIBUTE_HEADER_BYTES + value.len();
+    let mut bytes = [&(length as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(length.next_multiple_of(ALIGNMENT), 0);
+    bytes
+}
+
 pub fn bytes<const N: usize>(of: &[u8], at: usize) -> Option<[u8; N]> {
     of.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-
-    pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = (value.len() as u16 + 4).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
-        bytes
-    }
 
     #[test]
     fn attributes_are_found_in_lists_and_in_each_other() {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use vcc_engine::sys;
+use crate::sys;
 
 /// A connection as seen from the port. The key is the same in both directions, as in the kernel's
 /// table.
@@ -23,7 +23,7 @@ impl FlowKey {
     }
 
     /// Addresses, mapped if of IPv4, and ports in host byte order; `vlan` is 0 if untagged.
-    pub(crate) fn from_parts(guest: (u128, u16), peer: (u128, u16), vlan: u16) -> Self {
+    pub fn from_parts(guest: (u128, u16), peer: (u128, u16), vlan: u16) -> Self {
         FlowKey(sys::vcc_key {
             guest_addr: guest.0.to_be_bytes(),
             peer_addr: peer.0.to_be_bytes(),

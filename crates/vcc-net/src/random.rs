@@ -1,8 +1,8 @@
-//! The lab's pseudo-random numbers, seeded so that runs can be repeated: SplitMix64
+//! Pseudo-random numbers, seeded so that runs can be repeated: SplitMix64
 //! (Steele, Lea, Flood 2014), one addition and three shifts a number.
 
 /// The increment of the state: 2^64 divided by the golden ratio.
-pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function: a word that depends on every bit of `x`.
 pub fn mix(x: u64) -> u64 {
