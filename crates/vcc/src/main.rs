@@ -3,20 +3,17 @@
 mod cli;
 mod commands;
 mod interrupt;
-mod open_files;
-mod output;
-mod table;
 mod terminal;
-mod version;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use vcc_command::{allow_most_open_files, output, usage};
 
 use cli::{Any, Cli, Command};
 
 fn main() -> ExitCode {
-    output::end(parse_and_run())
+    output::run_as("vcc", parse_and_run)
 }
 
 fn parse_and_run() -> ExitCode {
@@ -26,17 +23,17 @@ fn parse_and_run() -> ExitCode {
     }
     let command = match <Cli>::try_parse() {
         Ok(cli) => cli.command,
-        Err(error) => return cli::explain(&error),
+        Err(error) => return usage::explain(&error, cli::renamed),
     };
     // Programs that the lab starts size their tables by the limit that they inherit.
     if !matches!(command, Any::Shown(Command::Lab(_))) {
         // If raising the limit is not permitted, as in a sandbox, the default suffices for a few
         // ports; with many, the first one that cannot be opened is reported.
-        let _ = open_files::allow_most();
+        let _ = allow_most_open_files();
     }
     let result = match command {
         Any::Shown(command) => run(command),
-        Any::Generate(arguments) => commands::generate::run(&arguments, cli::shown()),
+        Any::Generate(arguments) => commands::generate::run::<Cli<Command>>(&arguments),
     };
     match result {
         Ok(code) => code,

@@ -7,8 +7,8 @@ use vcc_port::Port;
 use vcc_port::coexistence::Around;
 
 use super::sweep;
-use super::treatment::{DeviceTreatment, options_of_port};
-use crate::output;
+use vcc_command::output;
+use vcc_command::treatment::{DeviceTreatment, options_of_port};
 
 /// Put vcc on the host side of guests' network devices
 ///

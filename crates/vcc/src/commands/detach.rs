@@ -7,7 +7,7 @@ use vcc_engine::sys;
 use vcc_port::{Flow, Port};
 
 use super::ports_of;
-use crate::output;
+use vcc_command::output;
 
 /// Detach vcc from devices without harming their connections
 ///

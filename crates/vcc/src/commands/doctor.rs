@@ -6,8 +6,8 @@ use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
 use vcc_port::{Port, SharedPolicy};
 
-use super::seconds;
-use crate::output;
+use vcc_command::output;
+use vcc_command::seconds;
 
 /// Check what this kernel and process provide, and what is missing; or who else works on a device
 ///

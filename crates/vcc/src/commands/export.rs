@@ -8,8 +8,8 @@ use vcc_export::Connection;
 use vcc_port::Flow;
 
 use super::port_of;
-use crate::output;
-use crate::version::version;
+use vcc_command::output;
+use vcc_command::version;
 
 /// Describe the connections of a guest, for the host that it moves to
 ///

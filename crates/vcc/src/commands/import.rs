@@ -10,7 +10,7 @@ use vcc_export::{Connection, LONGEST_BYTES};
 use vcc_port::{Arrived, Flow};
 
 use super::port_of;
-use crate::output;
+use vcc_command::output;
 
 /// Take over the connections of a guest that comes from another host
 ///

@@ -16,12 +16,10 @@ pub mod lab;
 pub mod policy;
 pub mod ports;
 pub mod run;
-mod seconds;
 mod selection;
 pub mod status;
 pub mod top;
 pub mod trace;
-mod treatment;
 pub mod underlay;
 pub mod upgrade;
 
@@ -29,7 +27,7 @@ use anyhow::bail;
 use vcc_port::{Error, Port};
 use vcc_view::{Source, serves_tap};
 
-use crate::output;
+use vcc_command::output;
 
 /// The ports of the named devices; without names, all ports that can be read.
 fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {

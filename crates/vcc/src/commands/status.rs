@@ -7,8 +7,8 @@ use vcc_policy::RuleCount;
 use vcc_port::coexistence::Severity;
 
 use super::policy::daemon;
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Show the state of the daemon: its policy, its ports and problems
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use anyhow::bail;
 use vcc_port::{Error, Governor, Host, Port, Predecessor};
 
 use super::sweep;
-use crate::output;
+use vcc_command::output;
 
 /// Let this version of vcc go on where another one is attached
 ///

@@ -5,8 +5,8 @@ use vcc_port::bench;
 use vcc_results::report::bench::{CrowdCost, Measurements};
 
 use super::{spread, write};
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Nanoseconds per packet with up to a million connections
 ///

@@ -5,9 +5,9 @@ use vcc_port::bench::{self, Measurement};
 use vcc_results::report::bench::{Cost, Measurements};
 
 use super::{spread, write};
-use crate::commands::underlay;
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
+use vcc_command::use_underlay;
 
 /// Nanoseconds per packet in each program, under BPF_PROG_RUN
 ///
@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let loaded = arguments.load.as_deref().map(underlay::use_here).transpose()?;
+    let loaded = arguments.load.as_deref().map(use_underlay).transpose()?;
     let measurements = bench::datapath(arguments.repeat, loaded)?;
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {

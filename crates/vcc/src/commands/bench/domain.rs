@@ -5,8 +5,8 @@ use vcc_port::bench;
 use vcc_results::report::bench::{Measurements, SegmentCost};
 
 use super::{spread, write};
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Nanoseconds per segment at the driver domain's port, which holds segments
 ///

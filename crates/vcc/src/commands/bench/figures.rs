@@ -7,8 +7,8 @@ use anyhow::Context;
 use vcc_results::report::bench::{Figure, Measurements};
 
 use super::write;
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Measures in namespaces of their own; prints the figures, and writes them to `json`.
 pub fn run_isolated(

@@ -18,8 +18,8 @@ use vcc_port::bench::Spread;
 use vcc_results::report::BenchReport;
 use vcc_results::report::bench::{self, Measurements};
 
-use crate::output;
-use crate::version::version;
+use vcc_command::output;
+use vcc_command::version;
 
 /// Measure the cost of vcc
 #[derive(clap::Args)]

@@ -6,10 +6,10 @@ use vcc_port::AttachOptions;
 use vcc_port::bench::Spread;
 use vcc_results::report::bench::{self, Measurements, Throughput};
 
-use super::super::treatment::DeviceTreatment;
 use super::wire::Wire;
 use super::{spread, write};
-use crate::output;
+use vcc_command::output;
+use vcc_command::treatment::DeviceTreatment;
 
 const WARM_UP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1000);

@@ -2,8 +2,8 @@ use std::process::ExitCode;
 
 use vcc_port::{AttachOptions, Datapath};
 
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Instructions that the kernel's verifier processes for each program
 ///

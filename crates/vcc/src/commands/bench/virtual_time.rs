@@ -6,8 +6,8 @@ use vcc_port::bench::Spread;
 use vcc_results::report::bench::{self, Measurements};
 
 use super::{spread, write};
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Wall-clock seconds per virtual second
 ///

@@ -13,10 +13,10 @@ use vcc_engine::{Act, BufferPolicy, Mode, Params};
 use vcc_port::AttachOptions;
 use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
 
-use super::treatment::BufferTreatment;
-use crate::output;
 use promises::Promises;
 use ruled::{Ruled, Terms};
+use vcc_command::output;
+use vcc_command::treatment::BufferTreatment;
 
 /// Serve a virtual machine's network card, with a buffer for what the guest sends
 ///

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger, Server};
 
-use crate::output;
+use vcc_command::output;
 
 /// The file of a tap. Whatever is wrong with it, the guest has its link.
 pub struct Promises {

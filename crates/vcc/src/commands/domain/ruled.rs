@@ -11,7 +11,7 @@ use vcc_vhost::Card;
 
 use super::promises::Promises;
 use crate::commands::policy;
-use crate::output;
+use vcc_command::output;
 
 /// The file of the policy, and the port that it is about.
 pub struct Ruled {

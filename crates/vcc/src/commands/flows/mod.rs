@@ -8,8 +8,9 @@ use anyhow::bail;
 use vcc_view::{FlowView, Once, READ_EVERY, Sampler, Snapshot};
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
-use super::{seconds, swept};
+use super::swept;
 use crate::{interrupt, output};
+use vcc_command::seconds;
 
 /// Show the connections at ports
 ///

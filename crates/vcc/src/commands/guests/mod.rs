@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use vcc_view::guests::{self, GuestView};
 
-use super::{seconds, sources_of};
-use crate::table::{Align, Table};
+use super::sources_of;
 use crate::{interrupt, output};
+use vcc_command::seconds;
+use vcc_command::table::{Align, Table};
 use watching::Watching;
 
 /// Identify the guests' own congestion control and ECN

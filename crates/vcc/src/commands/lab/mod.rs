@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Run the papers' experiments on this machine
 #[derive(clap::Args)]

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 
 use vcc_lab::{Event, Progress, VirtualTime};
 
-use crate::output::printable_line;
+use vcc_command::output::printable_line;
 
 const ERASE_LINE: &str = "\r\x1b[K";
 

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use vcc_results::report::{Defaults, Filled, Results, fill_markdown, read_results, render_page};
 
 use super::require_directory;
-use crate::output;
+use vcc_command::output;
 
 /// Put results on one page, and their figures into Markdown files
 ///

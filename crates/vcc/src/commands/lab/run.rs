@@ -10,9 +10,9 @@ use vcc_results::result::{Backend, Stack};
 
 use super::progress::Terminal;
 use super::require_directory;
-use crate::commands::underlay;
-use crate::output;
-use crate::version::version;
+use vcc_command::output;
+use vcc_command::use_underlay;
+use vcc_command::version;
 
 /// Exit status: the runs are valid, and an expectation fails.
 const NOT_REPRODUCED: u8 = 3;
@@ -78,7 +78,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for file in &arguments.underlays {
-        underlay::use_here(file)?;
+        use_underlay(file)?;
     }
     let experiment = vcc_lab::load(&arguments.experiment)?;
     for file in arguments.json.iter().chain(&arguments.plot) {

@@ -8,7 +8,7 @@ use vcc_policy::RuleCount;
 use vcc_view::DomainPort;
 
 use super::{counted, daemon};
-use crate::output;
+use vcc_command::output;
 
 /// Bring a policy into force, without a pause for any connection
 ///

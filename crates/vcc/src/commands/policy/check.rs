@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{counted, read};
-use crate::output;
+use vcc_command::output;
 
 /// Say all that is wrong with a policy file
 ///

@@ -13,7 +13,7 @@ use clap::Subcommand;
 use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
 
-use crate::output;
+use vcc_command::output;
 
 /// Look at a policy: the rules of which connections get which underlay
 #[derive(clap::Args)]

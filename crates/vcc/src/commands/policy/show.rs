@@ -6,8 +6,8 @@ use vcc_policy::units::size;
 use vcc_policy::{KEYS, Key, Kind, Policy, Rule, dashed};
 
 use super::read_or_ask;
-use crate::output;
-use crate::table::{Align, Table};
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 
 /// Print a policy with all defaults
 #[derive(clap::Args)]

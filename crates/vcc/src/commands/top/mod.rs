@@ -10,10 +10,11 @@ use ratatui::crossterm::event::{Event, KeyEventKind};
 use vcc_view::Sampler;
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
-use super::{seconds, swept};
+use super::swept;
 use crate::terminal::{self, Screen};
 use crate::{interrupt, output};
 use model::Model;
+use vcc_command::seconds;
 
 /// Watch ports and connections on the whole terminal
 ///

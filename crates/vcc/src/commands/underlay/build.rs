@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use vcc_underlay::Checked;
 
-use crate::output;
+use vcc_command::output;
 
 /// Compile and check an underlay
 ///

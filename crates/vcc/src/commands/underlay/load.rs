@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use vcc_port::{Loading, Underlays};
 
-use super::read;
-use crate::output;
+use vcc_command::output;
+use vcc_command::read_underlay;
 
 /// Load underlays on this host
 ///
@@ -20,7 +20,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for file in &arguments.files {
-        let object = read(file)?;
+        let object = read_underlay(file)?;
         // It may have been built elsewhere.
         vcc_underlay::check(&object)
             .map_err(|e| anyhow!("{} is not sound: {e}", file.display()))?;

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use vcc_engine::Underlay;
 use vcc_port::{Underlays, Unloading};
 
-use crate::output;
+use vcc_command::output;
 
 /// Unload an underlay
 ///

@@ -5,7 +5,7 @@ use vcc_results::report::bench::Figures;
 
 use super::super::spread;
 use super::turn::Turn;
-use crate::table::{Align, Table};
+use vcc_command::table::{Align, Table};
 
 /// Neighbouring turns, without and with the flood.
 pub struct Pair {

@@ -10,9 +10,9 @@ use anyhow::Context;
 use vcc_results::report::bench::Measurements;
 
 use super::write;
-use crate::output;
 use bed::Bed;
 use figures::{Pair, Round};
+use vcc_command::output;
 
 /// What a flood of SYNs at one port does to connections at others
 ///

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use vcc_results::report::bench::{Figure, Measurements};
 
-use super::super::seconds;
 use super::figures::run_isolated;
+use vcc_command::seconds;
 
 /// How fast `vcc run` makes devices ports, and what many ports cost
 ///

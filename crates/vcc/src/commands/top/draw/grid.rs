@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use vcc_view::{Column, Top};
 
-use crate::output::printable_line;
+use vcc_command::output::printable_line;
 
 /// A column on the terminal.
 pub struct Shown<T: 'static> {

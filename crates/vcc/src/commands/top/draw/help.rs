@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use super::Section;
 use crate::commands::top::keys::orders;
 use crate::commands::top::model::Model;
-use crate::output::printable_line;
+use vcc_command::output::printable_line;
 
 pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(1), draw };
 

@@ -17,11 +17,24 @@ use serde::Serialize;
 use vcc_policy::text::printable;
 pub use vcc_policy::text::printable_line;
 
+/// The name of the command, before each error.
+static NAME: OnceLock<&str> = OnceLock::new();
 /// The first error of writing to stdout, other than EPIPE.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
+/// Runs the command of this name to the end of its output, and returns its exit status.
+pub fn run_as(name: &'static str, command: impl FnOnce() -> ExitCode) -> ExitCode {
+    NAME.get_or_init(|| name);
+    end(command())
+}
+
+/// The command's name.
+pub fn name() -> &'static str {
+    NAME.get().copied().unwrap_or("vcc")
+}
+
 /// Writes to stdout. A reader that has gone (`| head`) is not an error. Other errors are reported
-/// at the [`end`], so that the command completes its work.
+/// at the end of [`run_as`], so that the command completes its work.
 pub fn say(text: &str) {
     still_heard(text);
 }
@@ -46,7 +59,7 @@ pub fn draw(text: &str) -> bool {
 }
 
 /// The exit code of a command that ended with `code`: a failure if stdout could not be written.
-pub fn end(code: ExitCode) -> ExitCode {
+fn end(code: ExitCode) -> ExitCode {
     let Some(error) = LOST.get() else { return code };
     complain(&format!("cannot write to stdout: {error}"));
     ExitCode::FAILURE
@@ -63,7 +76,7 @@ pub fn with_causes(error: &dyn Error) -> String {
 
 pub fn complain(text: &str) {
     let line: Vec<&str> = text.split_whitespace().collect();
-    complain_at_length(&format!("vcc: {}", line.join(" ")));
+    complain_at_length(&format!("{}: {}", name(), line.join(" ")));
 }
 
 /// For errors that quote a line of a file.
