@@ -12,6 +12,6 @@ pub mod usage;
 mod version;
 
 pub use open_files::allow_most as allow_most_open_files;
-pub use operator::operator;
+pub use operator::{CANNOT_RUN_OPERATOR, operator};
 pub use underlay_file::{read as read_underlay, use_here as use_underlay};
 pub use version::version;

@@ -23,9 +23,12 @@ static NAME: OnceLock<&str> = OnceLock::new();
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// Runs the command of this name to the end of its output, and returns its exit status.
-pub fn run_as(name: &'static str, command: impl FnOnce() -> ExitCode) -> ExitCode {
+pub fn run_as(name: &'static str, command: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     NAME.get_or_init(|| name);
-    end(command())
+    end(command().unwrap_or_else(|error| {
+        complain(&with_causes(error.as_ref()));
+        ExitCode::FAILURE
+    }))
 }
 
 /// The command's name.

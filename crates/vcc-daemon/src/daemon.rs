@@ -16,11 +16,11 @@ use crate::error::counted;
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Board};
 use crate::kubernetes;
-use crate::links::{self, LinkNews};
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
+use vcc_port::links::{self, LinkNews};
 
 /// The options of `vcc run`.
 pub struct Options {

@@ -1,12 +1,14 @@
 //! The command line. The arguments of each command are in the file of the command.
 
+use std::ffi::OsString;
+
 use clap::error::ContextKind;
 use clap::{Parser, Subcommand};
 use vcc_policy::Surface;
 
 use crate::commands::{
-    attach, bench, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
-    lab, policy, ports, run, status, top, trace, underlay, upgrade,
+    attach, detach, doctor, domain, emit, explain, export, flows, generate, guests, import, policy,
+    ports, run, status, top, trace, underlay, upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -48,8 +50,6 @@ pub enum Command {
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),
     Explain(explain::Arguments),
-    Lab(lab::Arguments),
-    Bench(bench::Arguments),
 }
 
 /// The message about an option of `vcc attach` by a name that it had. Such names are no arguments:
@@ -60,4 +60,17 @@ pub fn renamed(error: &clap::Error) -> Option<String> {
     let is_of_attach = context(ContextKind::Usage)?.starts_with("Usage: vcc attach ");
     let name = argument.strip_prefix("--").filter(|_| is_of_attach)?;
     Surface::CommandLine.renamed(&name.replace('-', "_"))
+}
+
+/// The message about a command that is now one of `vcc-lab`.
+pub fn moved(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let words: Vec<_> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
+    let (former, rest) = words.split_first()?;
+    let now = match former.as_str() {
+        "lab" => rest,
+        "bench" => &words[..],
+        _ => return None,
+    };
+    let now = [&["vcc-lab".to_owned()], now].concat().join(" ");
+    Some(format!("`vcc {former}` is now a command of its own: {now}"))
 }

@@ -9,8 +9,8 @@ use super::left::{Again, Left};
 use super::neighbours::Neighbours;
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
-use crate::links::Link;
 use crate::{journal, signals};
+use vcc_port::links::Link;
 
 impl Ports {
     /// Takes the list of all devices. `anew`: attaches again to devices that were detached by hand.

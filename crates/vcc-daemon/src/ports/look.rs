@@ -9,7 +9,7 @@ use super::Ports;
 use super::held::Held;
 use super::left::{Again, Left};
 use crate::journal;
-use crate::links::Link;
+use vcc_port::links::Link;
 
 /// How often. All devices of the namespace are listed for it.
 const COMPARE: Duration = Duration::from_secs(5);

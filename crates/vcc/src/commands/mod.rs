@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub mod attach;
-pub mod bench;
 pub mod detach;
 pub mod doctor;
 pub mod domain;
@@ -12,7 +11,6 @@ pub mod flows;
 pub mod generate;
 pub mod guests;
 pub mod import;
-pub mod lab;
 pub mod policy;
 pub mod ports;
 pub mod run;
