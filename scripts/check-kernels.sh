@@ -49,7 +49,9 @@ busybox=$(command -v busybox) || skip 'busybox is not installed (package busybox
 for tool in ip tc ethtool; do
 	command -v $tool >/dev/null || skip "$tool is not installed (package iproute2 or ethtool)"
 done
-[ -x "$vcc" ] && [ -x "$vcc-lab" ] || fail "there is no $vcc, or no $vcc-lab"
+for binary in "$vcc" "$vcc-lab"; do
+	[ -x "$binary" ] || fail "there is no $binary"
+done
 [ "$(uname -m)" = x86_64 ] || skip 'the kernels are for x86'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
