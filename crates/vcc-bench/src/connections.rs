@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::measure;
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{CrowdCost, Measurements};
 
 use super::write;
-use vcc_command::output;
-use vcc_command::table::{Align, Table};
+use crate::measure;
 
 /// Nanoseconds per packet with up to a million connections
 ///

@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::measure::{self, Measurement};
-use vcc_results::report::bench::{Cost, Measurements};
-
-use super::write;
 use vcc_command::output;
 use vcc_command::table::{Align, Table};
 use vcc_command::use_underlay;
+use vcc_results::report::bench::{Cost, Measurements};
+
+use super::write;
+use crate::measure::{self, Measurement};
 
 /// Nanoseconds per packet in each program, under BPF_PROG_RUN
 ///

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{Figure, Measurements};
 
 use super::write;
-use vcc_command::output;
-use vcc_command::table::{Align, Table};
 
 /// Measures in namespaces of their own; prints the figures, and writes them to `json`.
 pub fn run_isolated(

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::measure::BusyHost;
 use anyhow::{Context, bail};
 use vcc_command::{CANNOT_RUN_OPERATOR, operator};
 use vcc_results::report::bench::{Figure, Measurements};
 
 use super::devices::{Devices, ip};
 use super::figures::{figure, run_isolated};
+use crate::measure::BusyHost;
 
 /// Segments that are timed together, while a policy is applied.
 const PROBE_SEGMENTS: u32 = 100;

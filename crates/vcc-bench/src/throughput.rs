@@ -2,13 +2,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use vcc_command::output;
+use vcc_command::treatment::DeviceTreatment;
 use vcc_port::AttachOptions;
 use vcc_results::report::bench::{Measurements, Spread, Throughput};
 
 use super::wire::Wire;
 use super::write;
-use vcc_command::output;
-use vcc_command::treatment::DeviceTreatment;
 
 const WARM_UP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1000);

@@ -1,9 +1,8 @@
 use std::process::ExitCode;
 
-use vcc_port::{AttachOptions, Datapath};
-
 use vcc_command::output;
 use vcc_command::table::{Align, Table};
+use vcc_port::{AttachOptions, Datapath};
 
 /// Instructions that the kernel's verifier processes for each program
 ///

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use vcc_kube::Agent;
 use vcc_policy::Severity;
+use vcc_port::links::{self, LinkNews};
 use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
 use vcc_web::snapshot::Problem;
@@ -20,7 +21,6 @@ use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
-use vcc_port::links::{self, LinkNews};
 
 /// The options of `vcc run`.
 pub struct Options {

@@ -4,11 +4,11 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::measure::SynFlood;
 use anyhow::Context;
 use vcc_port::{AttachOptions, Netns, Port};
 
 use super::super::devices::{Devices, ip};
+use crate::measure::SynFlood;
 
 /// Far longer than a handshake, its retransmissions included.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,9 +1,9 @@
 //! What all rounds have measured.
 
+use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{Figures, Spread};
 
 use super::turn::Turn;
-use vcc_command::table::{Align, Table};
 
 /// Neighbouring turns, without and with the flood.
 pub struct Pair {

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use vcc_command::output;
 use vcc_results::report::bench::Measurements;
 
 use super::write;
 use bed::Bed;
 use figures::{Pair, Round};
-use vcc_command::output;
 
 /// What a flood of SYNs at one port does to connections at others
 ///

@@ -2,7 +2,6 @@
 
 use vcc_frames::Packet;
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES};
-
 use vcc_port::Program;
 
 const TEMPLATE_MAX_BYTES: usize = 80;

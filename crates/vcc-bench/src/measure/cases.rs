@@ -2,10 +2,10 @@
 
 use vcc_engine::sys;
 use vcc_frames::{Packet, payload};
+use vcc_port::Program;
 
 use super::case::{Case, Cursor, Next, Restore};
 use super::connection::*;
-use vcc_port::Program;
 
 /// Runs in a row of a case that leaves a clone of each frame to the kernel: it queues 1000
 /// (net.core.netdev_max_backlog), and takes them after the last.

@@ -8,7 +8,6 @@ use vcc_frames::wire::{
     ACK, AE, CWR, ECE, ETHERNET_BYTES, HELLO_ACCEPT, IPV4_BYTES, SYN, TCP_BYTES,
 };
 use vcc_frames::{Packet, options, payload};
-
 use vcc_port::{Datapath, Error, Flow, Program, Result};
 
 pub(super) const PAYLOAD_BYTES: u32 = 1448;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options};
-
 use vcc_port::harness::{FrameSocket, Way};
 use vcc_port::{Error, Netns, Result};
 

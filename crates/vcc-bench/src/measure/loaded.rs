@@ -1,13 +1,13 @@
 //! The cost of an underlay that is loaded at run time, beside a built-in one.
 
 use vcc_engine::{Params, Underlay};
+use vcc_port::{AttachOptions, Datapath, Program, Result};
 
 use super::Subject;
 use super::case::Case;
 use super::cases::{FROM_GUEST, TO_GUEST};
 use super::connection::*;
 use super::harness::Harness;
-use vcc_port::{AttachOptions, Datapath, Program, Result};
 
 pub(super) fn subject(underlay: Underlay) -> Result<Subject> {
     let params = Params::with(|p| p.underlay = underlay.number());

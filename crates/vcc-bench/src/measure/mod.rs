@@ -13,6 +13,8 @@ mod rewriter;
 mod ruled;
 
 use vcc_engine::{Underlay, sys};
+use vcc_port::{AttachOptions, Datapath, Error, Result, counters};
+use vcc_results::report::bench::Spread;
 
 use case::{Case, RUNS_PER_ROUND};
 pub use cases::REWRITER;
@@ -21,8 +23,6 @@ pub use connections::{BusyHost, CrowdCost, connections};
 pub use domain::{SegmentCost, domain};
 pub use flood::SynFlood;
 use harness::Harness;
-use vcc_port::{AttachOptions, Datapath, Error, Result, counters};
-use vcc_results::report::bench::Spread;
 
 /// Nanoseconds per run of a case.
 #[derive(Clone, Debug)]

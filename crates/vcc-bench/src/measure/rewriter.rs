@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::connection::{AGREED, GUEST, PEER, WINDOW};
 use vcc_port::harness::{Harness, Unloaded};
 use vcc_port::{Datapath, Result};
+
+use super::connection::{AGREED, GUEST, PEER, WINDOW};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rewriter.bpf.o"));
 const WHAT: &str = "the benchmark's window rewriter";

@@ -4,13 +4,13 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use vcc_policy::Policy;
+use vcc_port::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy};
 
 use super::Subject;
 use super::case::{Case, Cursor};
 use super::cases::{FROM_GUEST, TO_GUEST};
 use super::connection::*;
 use super::harness::Harness;
-use vcc_port::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy};
 
 /// The size of a policy, and the names of its cases.
 pub(super) struct Size {

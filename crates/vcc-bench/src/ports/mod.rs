@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use vcc_command::seconds;
 use vcc_results::report::bench::{Figure, Measurements};
 
 use super::figures::run_isolated;
-use vcc_command::seconds;
 
 /// How fast `vcc run` makes devices ports, and what many ports cost
 ///

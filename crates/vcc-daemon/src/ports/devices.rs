@@ -2,6 +2,7 @@
 
 use vcc_engine::Params;
 use vcc_policy::Policy;
+use vcc_port::links::Link;
 use vcc_port::{AttachOptions, Port};
 
 use super::held::Held;
@@ -10,7 +11,6 @@ use super::neighbours::Neighbours;
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
 use crate::{journal, signals};
-use vcc_port::links::Link;
 
 impl Ports {
     /// Takes the list of all devices. `anew`: attaches again to devices that were detached by hand.

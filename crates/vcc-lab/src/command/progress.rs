@@ -2,9 +2,8 @@
 
 use std::io::{IsTerminal, Write, stderr};
 
-use vcc_lab::{Event, Progress, VirtualTime};
-
 use vcc_command::output::printable_line;
+use vcc_lab::{Event, Progress, VirtualTime};
 
 const ERASE_LINE: &str = "\r\x1b[K";
 

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use vcc_command::output;
 use vcc_results::report::{Defaults, Filled, Results, fill_markdown, read_results, render_page};
 
 use crate::require_directory;
-use vcc_command::output;
 
 /// Put results on one page, and their figures into Markdown files
 ///

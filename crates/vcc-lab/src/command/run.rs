@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::value_parser;
+use vcc_command::output;
+use vcc_command::use_underlay;
+use vcc_command::version;
 use vcc_lab::RunOptions;
 use vcc_results::report::{Outcome, Report, render_svg, render_table};
 use vcc_results::result::{Backend, Stack};
 
 use crate::progress::Terminal;
 use crate::require_directory;
-use vcc_command::output;
-use vcc_command::use_underlay;
-use vcc_command::version;
 
 /// Exit status: the runs are valid, and an expectation fails.
 const NOT_REPRODUCED: u8 = 3;

@@ -2,11 +2,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use vcc_bench::write;
-use vcc_lab::bench::{Bench, LOADS, Load, Timing};
-use vcc_results::report::bench::{self, Measurements, Spread};
-
 use vcc_command::output;
 use vcc_command::table::{Align, Table};
+use vcc_lab::bench::{Bench, LOADS, Load, Timing};
+use vcc_results::report::bench::{self, Measurements, Spread};
 
 /// Wall-clock seconds per virtual second
 ///

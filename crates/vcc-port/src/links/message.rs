@@ -1,9 +1,8 @@
 //! What rtnetlink(7) says of devices. Only the attributes that are needed are read, so that no
 //! new or malformed attribute hides a device.
 
-use crate::netlink::{Attributes, Message, bytes};
-
 use super::{Link, LinkNews};
+use crate::netlink::{Attributes, Message, bytes};
 
 /// struct ifinfomsg.
 const LINK_HEADER_BYTES: usize = 16;

@@ -5,8 +5,9 @@ mod message;
 use std::io;
 use std::thread;
 
-use crate::{Error, Result, netlink};
 use netlink_sys::Socket;
+
+use crate::{Error, Result, netlink};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {

@@ -22,10 +22,9 @@ pub mod underlay;
 pub mod upgrade;
 
 use anyhow::bail;
+use vcc_command::output;
 use vcc_port::{Error, Port};
 use vcc_view::{Source, serves_tap};
-
-use vcc_command::output;
 
 /// The ports of the named devices; without names, all ports that can be read.
 fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use vcc_policy::Policy;
+use vcc_port::{AttachOptions, Host, Port, Result, SharedPolicy};
 
 use super::crowd::{Crowd, ports_of, wrong};
-use vcc_port::{AttachOptions, Host, Port, Result, SharedPolicy};
 
 /// What has ended is forgotten as soon as possible.
 const POLICY: &str = "[default]\nidle_closed = \"1s\"";

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use vcc_engine::sys;
 use vcc_frames::Packet;
 use vcc_frames::wire::RST;
+use vcc_port::{Error, Host, Program, Result, counters};
 
 use super::super::connection::{
     GUEST, GUEST_ISN, PAYLOAD_BYTES, PEER, PEER_ISN, WINDOW, ack, data, handshake,
 };
 use super::vary::{CONNECTIONS_A_PORT, Cursor, Next, Vary};
-use vcc_port::{Error, Host, Program, Result, counters};
 
 /// Handshakes at a time: fewer than the half-open connections that a port has room for.
 const HANDSHAKES: u32 = 5_000;

@@ -1,9 +1,9 @@
 //! What is measured: the segments of each case's turn, and how many leave for the fabric by it.
 
 use vcc_engine::{Params, sys};
+use vcc_port::Result;
 
 use super::talk::Talk;
-use vcc_port::Result;
 
 /// Payload of a segment: the MSS that the SYN-ACK offers the guest, which the port has rounded to the
 /// unit of the windows shown, less timestamps.

@@ -5,9 +5,10 @@ mod talk;
 
 use std::time::Duration;
 
-use cases::Subject;
 use vcc_port::Result;
 use vcc_results::report::bench::Spread;
+
+use cases::Subject;
 
 /// Turns of each case in a round. Then the other connections have theirs, so that a disturbance of
 /// the machine hits all alike.

@@ -8,6 +8,8 @@ use std::thread;
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use vcc_command::output;
+use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Act, BufferPolicy, Mode, Params};
 use vcc_port::AttachOptions;
@@ -15,8 +17,6 @@ use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
 
 use promises::Promises;
 use ruled::{Ruled, Terms};
-use vcc_command::output;
-use vcc_command::treatment::BufferTreatment;
 
 /// Serve a virtual machine's network card, with a buffer for what the guest sends
 ///

@@ -7,14 +7,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
+use vcc_command::output;
+use vcc_command::seconds;
 use vcc_view::Sampler;
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::swept;
+use crate::interrupt;
 use crate::terminal::{self, Screen};
-use crate::{interrupt, output};
 use model::Model;
-use vcc_command::seconds;
 
 /// Watch ports and connections on the whole terminal
 ///

@@ -2,10 +2,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use vcc_port::{Loading, Underlays};
-
 use vcc_command::output;
 use vcc_command::read_underlay;
+use vcc_port::{Loading, Underlays};
 
 /// Load underlays on this host
 ///

@@ -8,9 +8,8 @@ mod unload;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use vcc_port::Underlays;
-
 use vcc_command::output;
+use vcc_port::Underlays;
 
 /// Build and load congestion controls of your own, without a new build or a restart of vcc
 #[derive(clap::Args)]
