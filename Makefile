@@ -4,21 +4,22 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
+VCC_LAB := $(TARGET_DIR)/release/vcc-lab
 
-.PHONY: help deps build guest-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
+.PHONY: help deps build build-lab guest-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
-	@echo 'make build    build the command $(VCC)'
+	@echo 'make build    build the commands $(VCC) and $(VCC_LAB)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
 	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
-	@echo 'make deb      build the Debian package'
+	@echo 'make deb      build the Debian packages vcc and vcc-lab'
 	@echo 'make release  packages for amd64 and arm64, a container image and what belongs to them, in dist/'
-	@echo 'make install  install the command, its pages and its unit below PREFIX=$(PREFIX)'
+	@echo 'make install  install the commands, their pages and units below PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove what `make install` installed'
 	@echo 'make deps     install missing packages that building and testing need (root)'
 	@echo 'make fmt      format Rust and C'
@@ -28,9 +29,12 @@ deps:
 	@scripts/install-deps.sh
 
 # Results say which commit measured them.
-build: export VCC_COMMIT = $(shell git describe --always --dirty 2>/dev/null)
+build build-lab: export VCC_COMMIT = $(shell git describe --always --dirty 2>/dev/null)
 build: deps
-	$(CARGO) build --release --package vcc
+	$(CARGO) build --release --package vcc --package vcc-lab
+
+build-lab: deps
+	$(CARGO) build --release --package vcc-lab
 
 guest-kernel:
 	@guest/kernel/build.sh
@@ -39,9 +43,9 @@ test:
 	@scripts/install-deps.sh test
 	@CARGO='$(CARGO)' scripts/test.sh
 
-demo: build
+demo: build-lab
 	@mkdir -p results
-	$(VCC) lab run vcc-fig11 --quick --case without --case with --plot results/vcc-fig11.svg
+	$(VCC_LAB) run vcc-fig11 --quick --case without --case with --plot results/vcc-fig11.svg
 
 prove:
 	@proofs/run.sh
@@ -51,29 +55,30 @@ fuzz: deps
 
 verify: build
 	@scripts/install-deps.sh verify
-	@CARGO='$(CARGO)' VCC='$(VCC)' scripts/verify.sh
+	@CARGO='$(CARGO)' VCC='$(VCC)' VCC_LAB='$(VCC_LAB)' scripts/verify.sh
 
 bench: build
 	@mkdir -p results
-	$(VCC) bench datapath --json results/bench-datapath.json
-	$(VCC) bench connections --json results/bench-connections.json
-	$(VCC) bench host --json results/bench-host.json
-	$(VCC) bench domain --json results/bench-domain.json
-	$(VCC) bench flood --json results/bench-flood.json
-	$(VCC) bench ports --json results/bench-ports.json
-	$(VCC) bench throughput --json results/bench-throughput.json
-	$(VCC) bench virtual --json results/bench-virtual.json
+	$(VCC_LAB) bench datapath --json results/bench-datapath.json
+	$(VCC_LAB) bench connections --json results/bench-connections.json
+	$(VCC_LAB) bench host --json results/bench-host.json
+	$(VCC_LAB) bench domain --json results/bench-domain.json
+	$(VCC_LAB) bench flood --json results/bench-flood.json
+	$(VCC_LAB) bench ports --json results/bench-ports.json
+	$(VCC_LAB) bench throughput --json results/bench-throughput.json
+	$(VCC_LAB) bench virtual --json results/bench-virtual.json
 
 deb: build
 	@scripts/package-deb.sh $(VCC)
+	@scripts/package-deb.sh $(VCC_LAB)
 
 release:
 	@scripts/install-deps.sh release
 	@CARGO='$(CARGO)' scripts/release.sh
 
-# An existing binary is installed without cargo: `make build`, then `sudo make install`.
-install: $(if $(wildcard $(VCC)),,build)
-	@VCC='$(VCC)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh install
+# Existing binaries are installed without cargo: `make build`, then `sudo make install`.
+install: $(if $(and $(wildcard $(VCC)),$(wildcard $(VCC_LAB))),,build)
+	@VCC='$(VCC)' VCC_LAB='$(VCC_LAB)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh install
 
 uninstall:
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install.sh uninstall

@@ -466,7 +466,7 @@ SEC("tcx/ingress") int turn(struct __sk_buff *skb)
 	return t ? timer_run(&timers, &number, t) : -ENOENT;
 }
 
-/* Baseline of `vcc bench`: only parses the frame. */
+/* Baseline of `vcc-lab bench`: only parses the frame. */
 static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 {
 	/* key_tag() and is_traced() read it as words. */

@@ -2,7 +2,7 @@
 # Boots the kernels of Debian's distributions in QEMU, without KVM, and checks in each what vcc does:
 # guest/kernels/init has the checks. The long form writes the tables of docs/kernels.md.
 #
-#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc
+#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab is beside it
 #
 # --quick: the oldest kernel that vcc supports and the newest, with three checks in each.
 # --only PATTERN: the kernels whose release contains it; the tables stay as they are.
@@ -49,7 +49,9 @@ busybox=$(command -v busybox) || skip 'busybox is not installed (package busybox
 for tool in ip tc ethtool; do
 	command -v $tool >/dev/null || skip "$tool is not installed (package iproute2 or ethtool)"
 done
-[ -x "$vcc" ] || fail "there is no $vcc"
+for binary in "$vcc" "$vcc-lab"; do
+	[ -x "$binary" ] || fail "there is no $binary"
+done
 [ "$(uname -m)" = x86_64 ] || skip 'the kernels are for x86'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -70,7 +72,7 @@ pack() {
 		fail "cannot pack $2"
 }
 
-# What all machines have: busybox, vcc and tools with the libraries that they load.
+# What all machines have: busybox, vcc, vcc-lab and tools with the libraries that they load.
 root=$work/root
 mkdir -p "$root"/{bin,sbin,lib,lib64,usr/bin,usr/sbin,proc,sys,dev,tmp,run,etc}
 cp "$busybox" "$root/bin/busybox"
@@ -82,6 +84,7 @@ for applet in $("$busybox" --list); do
 done
 cp guest/kernels/init "$root/init"
 cp "$vcc" "$root/bin/vcc"
+cp "$vcc-lab" "$root/bin/vcc-lab"
 if [ -z "$quick" ]; then
 	# What stood before this build on the hosts that it comes to.
 	if last=$(scripts/check-upgrade.sh --last 2>"$work/log"); then
@@ -205,7 +208,7 @@ table() {
 	done <"$work/kernels"
 	echo
 	# shellcheck disable=SC2016 # code of Markdown's
-	echo 'The instructions that the verifier processed for each program, as `vcc bench verifier` prints them:'
+	echo 'The instructions that the verifier processed for each program, as `vcc-lab bench verifier` prints them:'
 	echo
 	# The programs are the same everywhere, but that one more is loaded where there are no timers.
 	while IFS=$'\t' read -r release distribution directory; do

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs or removes vcc with its pages, unit and policy: `install.sh install|uninstall`.
-# The Debian package consists of the same files.
+# Installs or removes vcc with its pages, units and policy, and the lab's command: `install.sh
+# install|uninstall`. The Debian packages consist of the same files.
 #
-#   VCC      the binary to install
-#   VCC_HERE  for a binary of another architecture: one of the same sources that runs here
+#   VCC      the operator's binary to install
+#   VCC_LAB  the lab's binary to install; one of the two is enough
+#   VCC_HERE  for binaries of another architecture: a directory with those of the same sources that run here
 #   PREFIX   default: /usr/local
 #   SYSCONFDIR  default: /etc
 #   DESTDIR  a root directory to install into, for packages
@@ -37,24 +38,37 @@ installed_policy() {
 		-e "s|docs/policy\.md|$doc/docs/policy.md|" packaging/policy.toml
 }
 
-install_all() {
-	[ -x "${VCC:-}" ] || fail "VCC='${VCC:-}' is no binary: make build, then set VCC to its path"
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
-
-	put 755 "$VCC" "$PREFIX/bin/vcc"
-
-	here=${VCC_HERE:-$VCC}
-	"$here" generate man "$work/man"
-	for page in "$work"/man/*.8; do
+# install_command NAME BINARY: with its man pages and completions.
+install_command() {
+	put 755 "$2" "$PREFIX/bin/$1"
+	here=${VCC_HERE:+$VCC_HERE/$1}
+	own=$work/$1
+	"${here:-$2}" generate man "$own/man"
+	for page in "$own"/man/*.8; do
 		# -n: no name and no time, for reproducible files.
 		gzip -9n "$page"
 		put 644 "$page.gz" "$man/${page##*/}.gz"
 	done
-	"$here" generate completions "$work/completions"
-	put 644 "$work/completions/vcc.bash" "$share/bash-completion/completions/vcc"
-	put 644 "$work/completions/_vcc" "$zsh/_vcc"
-	put 644 "$work/completions/vcc.fish" "$share/fish/vendor_completions.d/vcc.fish"
+	"${here:-$2}" generate completions "$own/completions"
+	put 644 "$own/completions/$1.bash" "$share/bash-completion/completions/$1"
+	put 644 "$own/completions/_$1" "$zsh/_$1"
+	put 644 "$own/completions/$1.fish" "$share/fish/vendor_completions.d/$1.fish"
+}
+
+install_all() {
+	[ -n "${VCC:-}${VCC_LAB:-}" ] || fail 'nothing to install: make build, then set VCC and VCC_LAB to the binaries'
+	for binary in "${VCC:-}" "${VCC_LAB:-}"; do
+		[ -z "$binary" ] || [ -x "$binary" ] || fail "$binary is no binary: make build"
+	done
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	[ -z "${VCC_LAB:-}" ] || install_command vcc-lab "$VCC_LAB"
+	[ -z "${VCC:-}" ] || install_operator
+}
+
+# The operator's command, and all that belongs to it.
+install_operator() {
+	install_command vcc "$VCC"
 
 	# The units, with the installed paths of binary and documentation.
 	for unit in packaging/*.service; do
@@ -96,10 +110,12 @@ uninstall_all() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"
-	rm -f "$DESTDIR$PREFIX/bin/vcc" "$DESTDIR$units/vcc.service" \
-		"$DESTDIR$units/vcc-domain@.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz \
-		"$DESTDIR$share/bash-completion/completions/vcc" "$DESTDIR$zsh/_vcc" \
-		"$DESTDIR$share/fish/vendor_completions.d/vcc.fish"
+	rm -f "$DESTDIR$units/vcc.service" "$DESTDIR$units/vcc-domain@.service" \
+		"$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
+	for name in vcc vcc-lab; do
+		rm -f "$DESTDIR$PREFIX/bin/$name" "$DESTDIR$share/bash-completion/completions/$name" \
+			"$DESTDIR$zsh/_$name" "$DESTDIR$share/fish/vendor_completions.d/$name.fish"
+	done
 	rm -rf "$DESTDIR$share/vcc" "$DESTDIR$doc"
 	if cmp -s "$work/policy.toml" "$DESTDIR$policy"; then
 		rm "$DESTDIR$policy"

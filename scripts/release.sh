@@ -2,6 +2,7 @@
 # Makes a release: `release.sh [DIRECTORY]`, by default dist/. What is in it:
 #
 #   vcc_VERSION-1_ARCHITECTURE.deb  Debian packages for amd64 and arm64
+#   vcc-lab_VERSION-1_ARCHITECTURE.deb  likewise, of the lab
 #   vcc-VERSION.oci.tar             a container image for both, as an OCI archive
 #   vcc-VERSION.cdx.json            what is in them, as CycloneDX
 #   vcc-VERSION.md                  what is new, of CHANGELOG.md
@@ -23,14 +24,15 @@ trap 'rm -rf "$work"' EXIT
 rm -rf "$dist"
 mkdir -p "$dist"
 here=$(dpkg --print-architecture)
-# The binary that runs here comes first: it writes the man pages of all.
+# Binaries that run here come first: they write the man pages of all.
 images=
 for architecture in "$here" $(echo "$architectures" | tr ' ' '\n' | grep -vx "$here"); do
 	echo "release: building for $architecture" >&2
-	binary=$(scripts/release/build.sh "$architecture")
-	[ "$architecture" != "$here" ] || VCC_HERE=$binary
+	binaries=$(scripts/release/build.sh "$architecture")
+	[ "$architecture" != "$here" ] || VCC_HERE=$binaries
 	export VCC_HERE
-	package=$(scripts/package-deb.sh "$binary" "$dist")
+	package=$(scripts/package-deb.sh "$binaries/vcc" "$dist")
+	scripts/package-deb.sh "$binaries/vcc-lab" "$dist" >/dev/null
 	# What the package installs is what the image runs.
 	dpkg-deb --fsys-tarfile "$package" | tar --extract --to-stdout ./usr/bin/vcc >"$work/vcc"
 	scripts/release/rootfs.sh "$architecture" "$work/vcc" "$work/$architecture"

@@ -166,7 +166,7 @@ check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 tests='--workspace --lib --bins --tests'
 check 'tests compile' $CARGO test $tests --no-run --quiet
 
-# The binary that the tests have built.
+# The binary that the tests have built; vcc-lab is beside it.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 begin_beside <<-END
 	faults:faults/run.sh --quick

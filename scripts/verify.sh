@@ -18,6 +18,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 CARGO=${CARGO:-cargo}
 VCC=${VCC:-target/release/vcc}
+VCC_LAB=${VCC_LAB:-target/release/vcc-lab}
 RESULTS=${RESULTS:-results}
 EVIDENCE=${EVIDENCE:-docs/evidence.md}
 mkdir -p "$RESULTS"
@@ -84,12 +85,12 @@ run() {
 	shift
 	# Remove the results of an earlier run.
 	rm -f "$RESULTS/$name.json"
-	"$VCC" lab run "$@" --json "$RESULTS/$name.json" --plot "$RESULTS/$name.svg" || status=$?
+	"$VCC_LAB" run "$@" --json "$RESULTS/$name.json" --plot "$RESULTS/$name.svg" || status=$?
 	[ "$status" = 0 ] || failed=1
 	found=$([ ! -e "$RESULTS/$name.json" ] || outcome "$RESULTS/$name.json")
 	case $found in
 	reproduced) ;;
-	undecided) found="undecided: repeat with more runs: \`vcc lab run $* --runs N\`" ;;
+	undecided) found="undecided: repeat with more runs: \`vcc-lab run $* --runs N\`" ;;
 	not-reproduced) found='NOT reproduced' ;;
 	not-valid) found='NOT valid' ;;
 	*) found='NOT completed' failed=1 ;;
@@ -99,9 +100,9 @@ run() {
 
 experiments() {
 	local ids id
-	ids=$("$VCC" lab list | awk 'NR > 1 { print $1 }')
+	ids=$("$VCC_LAB" list | awk 'NR > 1 { print $1 }')
 	if [ -z "$ids" ]; then
-		echo "verify: $VCC lists no experiments" >&2
+		echo "verify: $VCC_LAB lists no experiments" >&2
 		exit 1
 	fi
 	for id in $ids; do
@@ -113,7 +114,7 @@ experiments() {
 bench() {
 	local name
 	for name in datapath connections host domain flood ports throughput virtual; do
-		"$VCC" bench $name --json "$RESULTS/bench-$name.json" || failed=1
+		"$VCC_LAB" bench $name --json "$RESULTS/bench-$name.json" || failed=1
 	done
 }
 
@@ -165,7 +166,7 @@ fi
 ! is_wanted bench || bench
 
 if is_wanted experiments || is_wanted bench; then
-	"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
+	"$VCC_LAB" report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
 		--markdown docs/results.md --markdown docs/performance.md || failed=1
 fi
 printf '\n%s' "$verdicts"

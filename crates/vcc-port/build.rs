@@ -17,13 +17,9 @@ fn build() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let engine = root.join("engine");
     let datapath = root.join("datapath");
-    let advance = crate_dir.join("src/bench/advance.bpf.c");
-    let rewriter = crate_dir.join("src/bench/rewriter.bpf.c");
-    let vary = crate_dir.join("src/bench/connections/vary.bpf.c");
     let timers = crate_dir.join("src/timers/probe.bpf.c");
-    let segment = crate_dir.join("src/bench/segment.h");
     let watch = crate_dir.join("tests/transfer/watch.bpf.c");
-    for input in [&engine, &datapath, &segment, &advance, &rewriter, &vary, &watch, &timers] {
+    for input in [&engine, &datapath, &watch, &timers] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
 
@@ -32,9 +28,6 @@ fn build() -> Result<(), String> {
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
         (datapath.join("port.bpf.c"), "port.bpf.o"),
         (datapath.join("lanes.bpf.c"), "lanes.bpf.o"),
-        (advance, "advance.bpf.o"),
-        (rewriter, "rewriter.bpf.o"),
-        (vary, "vary.bpf.o"),
         (watch, "watch.bpf.o"),
         (timers, "timers.bpf.o"),
     ];

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the command for a release: `build.sh ARCHITECTURE`, as Debian names it (amd64, arm64). Prints the
-# path of the binary.
+# Builds the commands for a release: `build.sh ARCHITECTURE`, as Debian names it (amd64, arm64). Prints the
+# directory of the binaries.
 #
 # The same sources give the same bytes in any directory of any machine with the same compilers: no path of
 # this build is in it, no time, and no name.
@@ -40,5 +40,5 @@ VCC_COMMIT=${VCC_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
 export VCC_COMMIT
 unset CARGO_ENCODED_RUSTFLAGS
 
-$CARGO build --profile dist --locked --package vcc --target "$triple" --target-dir "$target_dir" >&2
-echo "$target_dir/$triple/dist/vcc"
+$CARGO build --profile dist --locked --package vcc --package vcc-lab --target "$triple" --target-dir "$target_dir" >&2
+echo "$target_dir/$triple/dist"

@@ -47,7 +47,7 @@ run() {
 export -f run
 
 # Those that take longest come first. The kernel's programs as they are with PREEMPT_RT do the same.
-slow='command promise vcc_port page vcc_lab foreign kubernetes transfer'
+slow='command promise lab vcc_port page vcc_lab foreign kubernetes transfer'
 while IFS= read -rd '' cargo && IFS= read -rd '' directory && IFS= read -rd '' binary; do
 	name=${binary##*/}
 	name=${name%-*}

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Tests the Debian package of a binary, from build to purge: `deb.sh BINARY`. Exit code 77 means
-# skipped, for the reason in the last line.
+# Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. That of the lab is beside BINARY, as
+# BINARY-lab. Exit code 77 means skipped, for the reason in the last line.
 #
-# dpkg installs the package on this machine's system under a temporary overlay, in namespaces with a
+# dpkg installs the packages on this machine's system under a temporary overlay, in namespaces with a
 # BPF file system of their own.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -40,14 +40,20 @@ trap leave EXIT
 
 # No compression: it would take most of the time.
 export DPKG_DEB_COMPRESSOR_LEVEL=0
-package=$(scripts/package-deb.sh "$binary" "$work/once")
-# Reproducible: another time zone, locale and umask give the same bytes.
-again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec scripts/package-deb.sh "$@"' - "$binary" "$work/again")
-cmp "$package" "$again" || fail 'two runs give different packages'
+make() {
+	local package again
+	package=$(scripts/package-deb.sh "$1" "$work/once")
+	# Reproducible: another time zone, locale and umask give the same bytes.
+	again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec scripts/package-deb.sh "$@"' - "$1" "$work/again")
+	cmp "$package" "$again" || fail 'two runs give different packages'
+	echo "$package"
+}
+package=$(make "$binary")
+lab_package=$(make "$binary-lab")
 
 if command -v lintian >/dev/null; then
 	# --allow-root: lintian warns when it runs as root.
-	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" 2>&1) ||
+	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" "$lab_package" 2>&1) ||
 		fail "lintian: $found"
 	[ -z "$found" ] || fail "lintian: $found"
 else
@@ -64,6 +70,7 @@ mount -t bpf bpf "$root/sys/fs/bpf"
 mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 cp "$package" "$root/tmp/vcc.deb"
+cp "$lab_package" "$root/tmp/vcc-lab.deb"
 
 inside() {
 	chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
@@ -71,12 +78,12 @@ inside() {
 }
 
 installed() {
-	(cd "$root" && find etc/vcc usr/bin/vcc usr/share/vcc usr/share/doc/vcc usr/share/man/man8/vcc* \
-		usr/share/bash-completion/completions/vcc usr/share/zsh/vendor-completions/_vcc \
-		usr/share/fish/vendor_completions.d/vcc.fish usr/share/lintian/overrides/vcc \
+	(cd "$root" && find etc/vcc usr/bin/vcc usr/bin/vcc-lab usr/share/vcc usr/share/doc/vcc usr/share/doc/vcc-lab usr/share/man/man8/vcc* \
+		usr/share/bash-completion/completions/vcc{,-lab} usr/share/zsh/vendor-completions/_vcc{,-lab} \
+		usr/share/fish/vendor_completions.d/vcc{,-lab}.fish usr/share/lintian/overrides/vcc{,-lab} \
 		usr/lib/systemd/system/vcc.service etc/systemd/system/*/vcc.service \
 		etc/systemd/system/vcc.service var/lib/systemd/deb-systemd-helper-*/*vcc* \
-		var/lib/dpkg/info/vcc.* 2>/dev/null) || true
+		var/lib/dpkg/info/vcc{,-lab}.* 2>/dev/null) || true
 }
 
 expect_nothing() {
@@ -86,7 +93,7 @@ expect_nothing() {
 }
 
 # Remove a vcc that is installed on this machine, and an empty /etc/vcc.
-inside dpkg --purge vcc >/dev/null 2>&1 || true
+inside dpkg --purge vcc-lab vcc >/dev/null 2>&1 || true
 inside rmdir /etc/vcc 2>/dev/null || true
 expect_nothing 'removing the installed vcc'
 
@@ -118,6 +125,24 @@ if [ -e "$unit" ]; then
 		inside systemd-analyze verify vcc.service || fail 'systemd-analyze rejects the unit'
 	fi
 fi
+
+echo '-- the lab'
+# It needs vcc, of the same version.
+inside dpkg --install /tmp/vcc-lab.deb >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+[ "$(inside vcc-lab --version)" = "vcc-lab ${version%-*}" ] || fail 'vcc-lab --version'
+inside vcc-lab list | grep -q '^vcc-fig11 ' || fail 'vcc-lab lists no experiments'
+inside dpkg --verify vcc-lab | grep . && fail 'installed files differ from the package'
+[ -s "$root/usr/share/doc/vcc-lab/copyright" ] || fail 'vcc-lab has no copyright'
+if inside sh -c 'command -v man' >/dev/null; then
+	for page in "$root"/usr/share/man/man8/vcc-lab*.8.gz; do
+		page=${page#"$root"}
+		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
+		[ -z "$warned" ] || fail "$page: $warned"
+	done
+fi
+inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc-lab; complete -p vcc-lab' >/dev/null
+inside dpkg --purge vcc-lab >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+left=$(installed | grep 'vcc-lab') && fail "files left after purge: $left"
 
 echo '-- attach, then remove'
 can_attach=

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use vcc_kube::Agent;
 use vcc_policy::Severity;
+use vcc_port::links::{self, LinkNews};
 use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
 use vcc_web::snapshot::Problem;
@@ -16,7 +17,6 @@ use crate::error::counted;
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Board};
 use crate::kubernetes;
-use crate::links::{self, LinkNews};
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};

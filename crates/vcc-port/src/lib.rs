@@ -6,7 +6,6 @@
 
 mod arrive;
 mod batch;
-pub mod bench;
 mod bpffs;
 mod capabilities;
 mod clock;
@@ -21,11 +20,13 @@ mod error;
 mod flows;
 mod governor;
 mod grace;
+pub mod harness;
 mod host;
 mod kernel;
 mod layout;
 mod libbpf;
 mod limits;
+pub mod links;
 mod lock;
 mod maps;
 mod namespace;

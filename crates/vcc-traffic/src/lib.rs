@@ -4,6 +4,7 @@
 pub mod acknowledged;
 pub mod agenda;
 pub mod clients;
+mod cpu;
 mod error;
 pub mod flow;
 mod pattern;
@@ -20,6 +21,7 @@ mod tcp_info;
 pub mod tier;
 pub mod workers;
 
+pub use cpu::pin_to_cpu;
 pub use error::{Doing, Error, Result};
 pub use pattern::{Connections, Messages, Order, Pace, Pattern, Requests, Size, Transfers, Until};
 pub use samples::{Begun, End, Received, Response, Sample, Transfer};

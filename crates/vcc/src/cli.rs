@@ -1,16 +1,15 @@
 //! The command line. The arguments of each command are in the file of the command.
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
-use clap::error::{ContextKind, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::ContextKind;
+use clap::{Parser, Subcommand};
 use vcc_policy::Surface;
 
 use crate::commands::{
-    attach, bench, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
-    lab, policy, ports, run, status, top, trace, underlay, upgrade,
+    attach, detach, doctor, domain, emit, explain, export, flows, generate, guests, import, policy,
+    ports, run, status, top, trace, underlay, upgrade,
 };
-use crate::output;
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
 /// guest's network device and rewrites the ECN bits, windows and options of its TCP connections.
@@ -51,46 +50,27 @@ pub enum Command {
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),
     Explain(explain::Arguments),
-    Lab(lab::Arguments),
-    Bench(bench::Arguments),
-}
-
-/// The command line as `--help` shows it, with all that clap derives from it.
-pub fn shown() -> clap::Command {
-    let mut command = Cli::<Command>::command().disable_help_subcommand(true);
-    command.build();
-    command
-}
-
-const USAGE: u8 = 2;
-
-/// Prints help and version to stdout, and an error to stderr in one line.
-pub fn explain(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            output::say(&text);
-            return ExitCode::SUCCESS;
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            output::complain("no command given: `vcc --help` lists them");
-        }
-        _ => {
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            let what = text.split("\n\nUsage:").next().unwrap_or_default();
-            let what = what.split("\n\nFor more information").next().unwrap_or_default();
-            output::complain(renamed(error).as_deref().unwrap_or(what));
-        }
-    }
-    ExitCode::from(USAGE)
 }
 
 /// The message about an option of `vcc attach` by a name that it had. Such names are no arguments:
 /// shell completions, unlike `--help`, show hidden ones.
-fn renamed(error: &clap::Error) -> Option<String> {
+pub fn renamed(error: &clap::Error) -> Option<String> {
     let context = |kind| error.get(kind).map(ToString::to_string);
     let argument = context(ContextKind::InvalidArg)?;
     let is_of_attach = context(ContextKind::Usage)?.starts_with("Usage: vcc attach ");
     let name = argument.strip_prefix("--").filter(|_| is_of_attach)?;
     Surface::CommandLine.renamed(&name.replace('-', "_"))
+}
+
+/// The message about a command that is now one of `vcc-lab`.
+pub fn moved(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let words: Vec<_> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
+    let (former, rest) = words.split_first()?;
+    let now = match former.as_str() {
+        "lab" => rest,
+        "bench" => &words[..],
+        _ => return None,
+    };
+    let now = [&["vcc-lab".to_owned()], now].concat().join(" ");
+    Some(format!("`vcc {former}` is now a command of its own: {now}"))
 }

@@ -3,47 +3,35 @@
 mod cli;
 mod commands;
 mod interrupt;
-mod open_files;
-mod output;
-mod table;
 mod terminal;
-mod version;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use vcc_command::{allow_most_open_files, output, usage};
 
 use cli::{Any, Cli, Command};
 
 fn main() -> ExitCode {
-    output::end(parse_and_run())
+    output::run_as("vcc", parse_and_run)
 }
 
-fn parse_and_run() -> ExitCode {
-    // What the lab runs does not depend on the host.
-    if std::env::args_os().nth(1).is_none_or(|command| command != "lab" && command != "bench") {
-        commands::underlay::know();
+fn parse_and_run() -> anyhow::Result<ExitCode> {
+    if let Some(now) = cli::moved(std::env::args_os().skip(1)) {
+        output::complain(&now);
+        return Ok(ExitCode::from(usage::STATUS));
     }
+    commands::underlay::know();
     let command = match <Cli>::try_parse() {
         Ok(cli) => cli.command,
-        Err(error) => return cli::explain(&error),
+        Err(error) => return Ok(usage::explain(&error, cli::renamed)),
     };
-    // Programs that the lab starts size their tables by the limit that they inherit.
-    if !matches!(command, Any::Shown(Command::Lab(_))) {
-        // If raising the limit is not permitted, as in a sandbox, the default suffices for a few
-        // ports; with many, the first one that cannot be opened is reported.
-        let _ = open_files::allow_most();
-    }
-    let result = match command {
+    // If raising the limit is not permitted, as in a sandbox, the default suffices for a few ports; with
+    // many, the first one that cannot be opened is reported.
+    let _ = allow_most_open_files();
+    match command {
         Any::Shown(command) => run(command),
-        Any::Generate(arguments) => commands::generate::run(&arguments, cli::shown()),
-    };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            output::complain(&output::with_causes(error.as_ref()));
-            ExitCode::FAILURE
-        }
+        Any::Generate(arguments) => commands::generate::run::<Cli<Command>>(&arguments),
     }
 }
 
@@ -67,7 +55,5 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Policy(arguments) => commands::policy::run(&arguments),
         Command::Underlay(arguments) => commands::underlay::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
-        Command::Lab(arguments) => commands::lab::run(&arguments),
-        Command::Bench(arguments) => commands::bench::run(&arguments),
     }
 }

@@ -2,6 +2,7 @@
 
 use vcc_engine::Params;
 use vcc_policy::Policy;
+use vcc_port::links::Link;
 use vcc_port::{AttachOptions, Port};
 
 use super::held::Held;
@@ -9,7 +10,6 @@ use super::left::{Again, Left};
 use super::neighbours::Neighbours;
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
-use crate::links::Link;
 use crate::{journal, signals};
 
 impl Ports {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::links::Link;
+use vcc_port::links::Link;
 
 /// A device that should be a port and is not, and the reason.
 pub(crate) struct Left {

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use vcc_policy::Policy;
 use vcc_port::coexistence;
+use vcc_port::links::Link;
 
 use super::Ports;
 use super::held::Held;
 use super::left::{Again, Left};
 use crate::journal;
-use crate::links::Link;
 
 /// How often. All devices of the namespace are listed for it.
 const COMPARE: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ pub enum Error {
     Experiment { file: String, line: usize, field: String, problem: String },
 
     #[error(
-        "there is no experiment '{0}': name one that `vcc lab list` shows, or the path of a file"
+        "there is no experiment '{0}': name one that `vcc-lab list` shows, or the path of a file"
     )]
     NoSuchExperiment(String),
 

@@ -16,6 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use vcc_command::operator;
 use vcc_qemu::{Image, Vm};
 
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
@@ -74,8 +75,7 @@ impl Card {
     }
 
     fn domain(&self, options: &str) -> Command {
-        // This program, also if its file has been replaced.
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = operator();
         command.env("RUNTIME_DIRECTORY", self.directory.path());
         command.args(["domain", "--tap", TAP, "--socket"]).arg(self.socket());
         command.args(options.split_whitespace());

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::thread::{Scope, ScopedJoinHandle};
 use vcc_port::RunTimes;
-use vcc_port::bench::pin_to_cpu;
+use vcc_traffic::pin_to_cpu;
 
 /// One CPU for each end, as on two hosts: the scheduler does not decide which end pays for a
 /// segment.

@@ -19,7 +19,7 @@ use crate::maps::{Maps, keep};
 use crate::plain::{from_bytes, to_bytes};
 use crate::ring::{Ring, now_us};
 use crate::{Error, Result, pins};
-pub(crate) use socket::{Socket, Way};
+pub use socket::{Socket, Way};
 
 /// A multiple of all sizes of pages.
 const RING_BYTES: u32 = 64 << 10;

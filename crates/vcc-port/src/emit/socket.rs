@@ -7,13 +7,13 @@ use crate::device::Device;
 use crate::{Error, Result};
 
 /// A socket that only sends.
-pub(crate) struct Socket {
+pub struct Socket {
     socket: OwnedFd,
 }
 
 /// Which way its frames take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum Way {
     /// Around the egress programs of the device, ours among them.
     Direct,
     /// As all else.
@@ -21,6 +21,11 @@ pub(crate) enum Way {
 }
 
 impl Socket {
+    /// At a device of the calling thread's network namespace.
+    pub fn at(device: &str, way: Way) -> Result<Self> {
+        Self::open(&Device::named(device)?, way)
+    }
+
     /// In the calling thread's network namespace, where the device must be.
     pub(crate) fn open(device: &Device, way: Way) -> Result<Self> {
         Self::open_at(device, way).map_err(|error| {
@@ -61,7 +66,7 @@ impl Socket {
         Ok(Self { socket })
     }
 
-    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: pointer and length are those of the frame, which outlives the call.
         let sent =
             unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };

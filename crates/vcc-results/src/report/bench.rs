@@ -1,7 +1,10 @@
-//! The JSON of `vcc bench`.
+//! The JSON of `vcc-lab bench`.
+
+mod spread;
 
 use super::{Machine, origin};
 use serde::{Deserialize, Serialize};
+pub use spread::Spread;
 
 /// Version of the JSON: it grows by one with each change that breaks a reader.
 pub const BENCH_FORMAT_VERSION: u32 = 1;
@@ -29,15 +32,6 @@ pub enum Measurements {
     Ports(Vec<Figure>),
     Throughput(Throughput),
     Virtual(Vec<Load>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
-    pub median: f64,
-    /// A tenth of the samples lies below, a tenth above.
-    pub p10: f64,
-    pub p90: f64,
-    pub samples: usize,
 }
 
 /// Nanoseconds per run of a program.
@@ -140,7 +134,7 @@ impl BenchReport {
         }
     }
 
-    /// `vcc bench NAME`
+    /// `vcc-lab bench NAME`
     pub fn name(&self) -> &'static str {
         match self.measurements {
             Measurements::Connections(_) => "connections",

@@ -20,7 +20,7 @@ pub struct ResultFile {
 pub struct Results {
     /// Several results of one experiment are all kept.
     pub files: Vec<ResultFile>,
-    /// Results of `vcc bench`.
+    /// Results of `vcc-lab bench`.
     pub benches: Vec<BenchReport>,
     /// Files that are no part of it, each with its reason.
     pub left_out: Vec<String>,
@@ -64,7 +64,7 @@ pub fn read_results(arguments: &[PathBuf]) -> Result<Results> {
 }
 
 const NOTHING: &str =
-    "holds no result: `vcc lab run ID --json FILE` and `vcc bench NAME --json FILE` write one";
+    "holds no result: `vcc-lab run ID --json FILE` and `vcc-lab bench NAME --json FILE` write one";
 
 fn unreadable(path: &Path, source: std::io::Error) -> Error {
     Error::Read { path: path.into(), source }
@@ -115,7 +115,7 @@ enum Problem {
     Truncated(usize),
     #[error("is not JSON: {0}")]
     Syntax(String),
-    #[error("is not a result of `vcc lab run ID --json FILE` or `vcc bench NAME --json FILE`")]
+    #[error("is not a result of `vcc-lab run ID --json FILE` or `vcc-lab bench NAME --json FILE`")]
     SomethingElse,
     #[error("is a result without format_version, from an older vcc: run the experiment again")]
     Unversioned,

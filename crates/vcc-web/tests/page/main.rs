@@ -1,6 +1,5 @@
 //! The live page in a real browser.
 
-#[path = "../../../vcc/tests/command/browser.rs"]
 mod browser;
 mod keyboard;
 mod names;

@@ -1,14 +1,14 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
+use vcc_command::output;
+use vcc_command::treatment::{DeviceTreatment, options_of_port};
 use vcc_engine::Mode;
 use vcc_policy::Order;
 use vcc_port::Port;
 use vcc_port::coexistence::Around;
 
 use super::sweep;
-use super::treatment::{DeviceTreatment, options_of_port};
-use crate::output;
 
 /// Put vcc on the host side of guests' network devices
 ///

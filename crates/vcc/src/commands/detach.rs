@@ -3,11 +3,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use vcc_command::output;
 use vcc_engine::sys;
 use vcc_port::{Flow, Port};
 
 use super::ports_of;
-use crate::output;
 
 /// Detach vcc from devices without harming their connections
 ///

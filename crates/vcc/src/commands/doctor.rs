@@ -2,12 +2,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
+use vcc_command::output;
+use vcc_command::seconds;
 use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
 use vcc_port::{Error, Port, SharedPolicy};
-
-use super::seconds;
-use crate::output;
 
 /// Check what this kernel and process provide, and what is missing; or who else works on a device
 ///

@@ -3,10 +3,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
+use vcc_command::output;
 use vcc_port::{Emitter, Port};
 
 use super::ports_of;
-use crate::{interrupt, output};
+use crate::interrupt;
 
 /// Send duplicate ACKs to guests without SACK, to spare them retransmission timeouts
 ///

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
+use vcc_command::output;
 use vcc_policy::{Connection, Policy};
 use vcc_port::{Flow, FlowId, SharedPolicy};
 use vcc_view::{
@@ -13,7 +14,7 @@ use vcc_view::{
 };
 
 use super::policy;
-use crate::{interrupt, output};
+use crate::interrupt;
 
 /// Explain which rule of a policy applies to a connection
 ///

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tempfile::NamedTempFile;
+use vcc_command::output;
+use vcc_command::version;
 use vcc_export::Connection;
 use vcc_port::Flow;
 
 use super::port_of;
-use crate::output;
-use crate::version::version;
 
 /// Describe the connections of a guest, for the host that it moves to
 ///

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use vcc_command::output;
 use vcc_export::{Connection, LONGEST_BYTES};
 use vcc_port::{Arrived, Flow};
 
 use super::port_of;
-use crate::output;
 
 /// Take over the connections of a guest that comes from another host
 ///

@@ -1,7 +1,6 @@
 //! One file per command.
 
 pub mod attach;
-pub mod bench;
 pub mod detach;
 pub mod doctor;
 pub mod domain;
@@ -12,24 +11,20 @@ pub mod flows;
 pub mod generate;
 pub mod guests;
 pub mod import;
-pub mod lab;
 pub mod policy;
 pub mod ports;
 pub mod run;
-mod seconds;
 mod selection;
 pub mod status;
 pub mod top;
 pub mod trace;
-mod treatment;
 pub mod underlay;
 pub mod upgrade;
 
 use anyhow::bail;
+use vcc_command::output;
 use vcc_port::{Error, Port};
 use vcc_view::{Source, serves_tap};
-
-use crate::output;
 
 /// The ports of the named devices; without names, all ports that can be read.
 fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {

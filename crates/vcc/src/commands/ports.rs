@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use vcc_command::output;
 use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
 
 use super::sweep;
-use crate::{interrupt, output};
+use crate::interrupt;
 
 /// List the ports that vcc is attached to, what their guests wait for, and what passed untranslated
 #[derive(clap::Args)]

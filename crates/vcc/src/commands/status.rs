@@ -2,13 +2,13 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 use vcc_daemon::{ClientError, Status};
 use vcc_policy::RuleCount;
 use vcc_port::coexistence::Severity;
 
 use super::policy::daemon;
-use crate::output;
-use crate::table::{Align, Table};
 
 /// Show the state of the daemon: its policy, its ports and problems
 #[derive(clap::Args)]

@@ -1,10 +1,10 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
+use vcc_command::output;
 use vcc_port::{Error, Governor, Host, Port, Predecessor};
 
 use super::sweep;
-use crate::output;
 
 /// Let this version of vcc go on where another one is attached
 ///

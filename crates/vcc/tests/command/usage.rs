@@ -9,7 +9,7 @@ fn help_names_the_commands() {
     let help = vcc("--help").well();
     for command in [
         "doctor", "attach", "detach", "flows", "guests", "top", "ports", "trace", "emit", "policy",
-        "explain", "lab", "bench", "run", "status",
+        "explain", "run", "status",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
@@ -27,8 +27,9 @@ fn closed() -> OwnedFd {
 
 #[test]
 fn a_reader_that_has_gone_is_no_failure() {
-    let mut list = command();
-    let said = Said::from(list.args(["lab", "list"]).stdout(closed()).output().expect("run"));
+    let mut schema = command();
+    let said =
+        Said::from(schema.args(["policy", "schema"]).stdout(closed()).output().expect("run"));
     assert_eq!((said.code, said.stderr.as_str()), (0, ""));
     // Nor does it change what a complaint is.
     let check = ["policy", "check", "/nowhere/policy.toml"];
@@ -38,7 +39,7 @@ fn a_reader_that_has_gone_is_no_failure() {
 
 #[test]
 fn what_cannot_be_written_is_a_failure() {
-    for arguments in [["lab", "list"], ["lab", "--help"]] {
+    for arguments in [["policy", "schema"], ["policy", "--help"]] {
         let full = File::options().write(true).open("/dev/full").expect("a device");
         let said = Said::from(command().args(arguments).stdout(full).output().expect("run"));
         let complaint = said.complaint(1);
@@ -91,10 +92,6 @@ fn values_out_of_range() {
         ("detach", "<DEV>"),
         ("detach nowhere0 --all", "cannot be used with"),
         ("detach nowhere0 --timeout 5", "--wait"),
-        ("lab run vcc-fig11 --stack vegas", "'vegas'"),
-        ("lab run vcc-fig11 --runs 0", "0 is not in"),
-        ("bench datapath --repeat 0", "0 is not in"),
-        ("bench virtual --load nothing", "there are flow-1500, flow-9000"),
         ("flows --jsno", "--jsno"),
         ("trace", "<FLOW>"),
         ("trace 80", "'80' is not an end of a connection"),
@@ -137,15 +134,15 @@ fn former_options_are_refused_with_the_new_name() {
 }
 
 #[test]
-fn the_lab_lists_its_experiments() {
-    let list = vcc("lab list").well();
-    assert!(list.lines().any(|line| line.starts_with("vcc-fig11 ")), "{list}");
-}
-
-#[test]
-fn the_lab_names_what_it_does_not_have() {
-    let complaint = vcc("lab run vcc-fig99").complaint(1);
-    assert!(complaint.contains("'vcc-fig99'"), "{complaint}");
-    let complaint = vcc("lab run vcc-fig11 --json /nowhere/at/all.json").complaint(1);
-    assert!(complaint.contains("there is no directory /nowhere/at"), "{complaint}");
+fn commands_of_the_lab_are_refused_with_their_new_names() {
+    for (former, word, now) in [
+        ("lab run acdc-fig15", "lab", "vcc-lab run acdc-fig15"),
+        ("lab", "lab", "vcc-lab"),
+        ("lab --help", "lab", "vcc-lab --help"),
+        ("bench datapath --repeat 1", "bench", "vcc-lab bench datapath --repeat 1"),
+    ] {
+        let complaint = vcc(former).complaint(2);
+        assert_eq!(complaint, format!("`vcc {word}` is now a command of its own: {now}"));
+    }
+    assert!(vcc("laboratory").complaint(2).contains("'laboratory'"));
 }

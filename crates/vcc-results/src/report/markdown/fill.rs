@@ -112,7 +112,7 @@ impl<'a> Filler<'a> {
         let all = || self.results.files.iter().map(|file| &file.report);
         if (self.defaults)(id).is_none() && !all().any(|report| report.experiment == *id) {
             let text =
-                format!("there is no experiment '{id}': `vcc lab list` shows those there are");
+                format!("there is no experiment '{id}': `vcc-lab list` shows those there are");
             return Err(Problem { line, text });
         }
         let mut meant: Vec<&Report> =

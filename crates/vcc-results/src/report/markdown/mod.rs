@@ -5,7 +5,7 @@
 //! - `<!-- measured: experiments PATTERN... -->`: the tables of all experiments that match, each
 //!   between markers of its own, which are added in the order of the experiments' names;
 //! - `<!-- measured: table ... -->`: rows of several experiments, named in the marker itself;
-//! - `<!-- measured: bench NAME -->`: figures of `vcc bench NAME`.
+//! - `<!-- measured: bench NAME -->`: figures of `vcc-lab bench NAME`.
 //!
 //! `<!-- /measured -->` ends each of them. Everything outside the markers is kept, and so is every
 //! block for which there is no result. A marker without backend or stack means the experiment's

@@ -30,12 +30,14 @@ fn kernel(machine: &Machine) -> String {
     line(&format!("Linux {version}"))
 }
 
-/// The command that measures it again: the recorded one, without where it wrote its files.
+/// The command that measures it again: the recorded one, without where it wrote its files. Before there
+/// was `vcc-lab`, experiments were run by `vcc lab` and benchmarks by `vcc bench`.
 pub fn command(recorded: &str) -> String {
     const WRITES: [&str; 2] = ["--json", "--plot"];
     let words = words(recorded);
-    let mut kept = vec!["vcc".to_owned()];
-    let mut arguments = words.iter().skip(1);
+    let mut kept = vec!["vcc-lab".to_owned()];
+    let mut arguments = words.iter().skip(1).peekable();
+    arguments.next_if(|word| *word == "lab");
     while let Some(word) = arguments.next() {
         if WRITES.contains(&word.as_str()) {
             arguments.next();
@@ -75,9 +77,11 @@ mod tests {
     #[test]
     fn a_command_is_told_without_places_of_the_machine() {
         let recorded =
-            r"/opt/build/vcc lab run vcc-fig11 --runs 9 --json '/a b/c.json' --plot=x.svg";
-        assert_eq!(command(recorded), "`vcc lab run vcc-fig11 --runs 9`");
-        assert_eq!(command("./vcc lab run tmp/it.toml --series"), "`vcc lab run it.toml --series`");
+            r"/opt/build/vcc-lab run vcc-fig11 --runs 9 --json '/a b/c.json' --plot=x.svg";
+        assert_eq!(command(recorded), "`vcc-lab run vcc-fig11 --runs 9`");
+        assert_eq!(command("./vcc-lab run tmp/it.toml --series"), "`vcc-lab run it.toml --series`");
+        assert_eq!(command("/usr/bin/vcc lab run lab"), "`vcc-lab run lab`");
+        assert_eq!(command("target/release/vcc bench host"), "`vcc-lab bench host`");
         assert_eq!(words(r"a 'it'\''s' ''"), ["a", "it's"]);
     }
 

@@ -40,7 +40,7 @@ fn a_block_has_figures_bounds_verdicts_and_where_they_come_from() {
     full.paper = "it starves".into();
     full.machine.kernel = "6.18-local".into();
     full.definitions.insert("ratio".into(), "one | over the other".into());
-    full.command = "/home/somebody/vcc lab run vcc-fig11 --json /tmp/x.json".into();
+    full.command = "/home/somebody/vcc-lab run vcc-fig11 --json /tmp/x.json".into();
     let text = filled(ONE, &results(vec![full]));
     assert!(text.starts_with("before\n\n<!-- measured: experiment vcc-fig11 -->\n"), "{text}");
     assert!(text.ends_with("\n<!-- /measured -->\nafter\n") && !text.contains("stale"), "{text}");
@@ -51,7 +51,7 @@ fn a_block_has_figures_bounds_verdicts_and_where_they_come_from() {
         "*Paper:* it starves",
         "*Scale:* a tenth of it",
         "Measured on 2024-02-29 00:00 UTC with vcc 0.1.0 (2b0d7f4): 3 runs of 30 s per case, live, stack \
-         newreno, seed 1; Linux 6.18, 2 CPUs. `vcc lab run vcc-fig11`",
+         newreno, seed 1; Linux 6.18, 2 CPUs. `vcc-lab run vcc-fig11`",
     ] {
         assert!(text.replace('\n', " ").contains(&part.replace('\n', " ")), "{part}: {text}");
     }
@@ -199,7 +199,7 @@ fn benchmarks_have_blocks_of_their_own() {
         measurements,
         vcc_version: None,
         machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 1 },
-        command: "vcc bench datapath --json b.json".into(),
+        command: "vcc-lab bench datapath --json b.json".into(),
         finished_unix_s: 1_709_164_800,
     };
     let cost = Cost {
@@ -256,7 +256,7 @@ fn benchmarks_have_blocks_of_their_own() {
     for part in [
         "| data from a guest | 120 (119 to 121) | 150 (149 to 151) | 1.50 |",
         "of 10 turns of 10,000 runs each. Measured on 2024-02-29 00:00 UTC with an unrecorded build of \
-         vcc; Linux 6.18, 1 CPU. `vcc bench datapath`",
+         vcc; Linux 6.18, 1 CPU. `vcc-lab bench datapath`",
         "| data that is held | 130 (129 to 131) |  |\n| bulk | 130 (129 to 131) | 34.0 (33.0 to 35.0) |",
         "| goodput | 0.990 (-0.010 to 1.990) of it |",
         "| a port | 1.61 ms |\n| missed | 3 devices |",

@@ -8,13 +8,13 @@ use std::thread;
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use vcc_command::output;
+use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{Act, BufferPolicy, Mode, Params};
 use vcc_port::AttachOptions;
 use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
 
-use super::treatment::BufferTreatment;
-use crate::output;
 use promises::Promises;
 use ruled::{Ruled, Terms};
 

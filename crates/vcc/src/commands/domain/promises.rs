@@ -6,10 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use vcc_command::output;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger, Server};
-
-use crate::output;
 
 /// The file of a tap. Whatever is wrong with it, the guest has its link.
 pub struct Promises {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use vcc_command::output;
 use vcc_domain::{BufferSpec, Rule, Rules};
 use vcc_engine::Act;
 use vcc_engine::FlowKey;
@@ -12,7 +13,6 @@ use vcc_vhost::Card;
 
 use super::promises::Promises;
 use crate::commands::policy;
-use crate::output;
 
 /// The file of the policy, and the port that it is about.
 pub struct Ruled {

@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use vcc_command::output;
+use vcc_command::seconds;
 use vcc_view::{FlowView, Once, READ_EVERY, Sampler, Snapshot};
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
-use super::{seconds, swept};
-use crate::{interrupt, output};
+use super::swept;
+use crate::interrupt;
 
 /// Show the connections at ports
 ///

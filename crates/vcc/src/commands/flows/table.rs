@@ -1,8 +1,7 @@
 //! The flows as a table.
 
+use vcc_command::table::{Align, Table};
 use vcc_view::{Column, FLOW_COLUMNS, FlowView, Shown};
-
-use crate::table::{Align, Table};
 
 pub fn table(flows: &[FlowView], is_wide: bool) -> String {
     let is_shown = |column: &&Column| match column.shown {

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::terminal;
 use serde::Serialize;
+use vcc_command::output;
 use vcc_view::{FlowView, READ_EVERY, Sampler, Snapshot};
 
 use super::table::table;
 use super::{Arguments, chosen};
-use crate::{interrupt, output};
+use crate::interrupt;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -3,11 +3,13 @@ mod watching;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use vcc_command::output;
+use vcc_command::seconds;
+use vcc_command::table::{Align, Table};
 use vcc_view::guests::{self, GuestView};
 
-use super::{seconds, sources_of};
-use crate::table::{Align, Table};
-use crate::{interrupt, output};
+use super::sources_of;
+use crate::interrupt;
 use watching::Watching;
 
 /// Identify the guests' own congestion control and ECN

@@ -3,12 +3,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use vcc_command::output;
 use vcc_daemon::{ClientError, read_policy};
 use vcc_policy::RuleCount;
 use vcc_view::DomainPort;
 
 use super::{counted, daemon};
-use crate::output;
 
 /// Bring a policy into force, without a pause for any connection
 ///

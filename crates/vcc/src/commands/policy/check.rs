@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use vcc_command::output;
+
 use super::{counted, read};
-use crate::output;
 
 /// Say all that is wrong with a policy file
 ///

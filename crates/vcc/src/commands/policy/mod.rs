@@ -10,10 +10,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use vcc_command::output;
 use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
-
-use crate::output;
 
 /// Look at a policy: the rules of which connections get which underlay
 #[derive(clap::Args)]

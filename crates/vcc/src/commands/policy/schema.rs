@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use crate::output;
+use vcc_command::output;
 
 /// Print the JSON schema of policy files, for editors
 #[derive(clap::Args)]

@@ -1,13 +1,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 use vcc_engine::Mode;
 use vcc_policy::units::size;
 use vcc_policy::{KEYS, Key, Kind, Policy, Rule, dashed};
 
 use super::read_or_ask;
-use crate::output;
-use crate::table::{Align, Table};
 
 /// Print a policy with all defaults
 #[derive(clap::Args)]

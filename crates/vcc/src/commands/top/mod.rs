@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
+use vcc_command::output;
+use vcc_command::seconds;
 use vcc_view::Sampler;
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
-use super::{seconds, swept};
+use super::swept;
+use crate::interrupt;
 use crate::terminal::{self, Screen};
-use crate::{interrupt, output};
 use model::Model;
 
 /// Watch ports and connections on the whole terminal

@@ -11,12 +11,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use vcc_command::output;
 use vcc_engine::{Limit, Params, sys};
 use vcc_port::{FlowId, TraceEvent};
 use vcc_view::{End, Recording, Source, limit};
 
 use super::sources_of;
-use crate::{interrupt, output};
+use crate::interrupt;
 use series::Series;
 use table::Csv;
 use wanted::Wanted;

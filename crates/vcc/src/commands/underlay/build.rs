@@ -3,9 +3,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use vcc_command::output;
 use vcc_underlay::Checked;
-
-use crate::output;
 
 /// Compile and check an underlay
 ///

@@ -1,11 +1,10 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
+use vcc_command::output;
+use vcc_command::table::{Align, Table};
 use vcc_engine::Underlay;
 use vcc_port::Underlays;
-
-use crate::output;
-use crate::table::{Align, Table};
 
 /// List the underlays that this host knows
 #[derive(clap::Args)]

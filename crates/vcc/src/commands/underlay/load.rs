@@ -2,10 +2,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
+use vcc_command::output;
+use vcc_command::read_underlay;
 use vcc_port::{Loading, Underlays};
-
-use super::read;
-use crate::output;
 
 /// Load underlays on this host
 ///
@@ -20,7 +19,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for file in &arguments.files {
-        let object = read(file)?;
+        let object = read_underlay(file)?;
         // It may have been built elsewhere.
         vcc_underlay::check(&object)
             .map_err(|e| anyhow!("{} is not sound: {e}", file.display()))?;

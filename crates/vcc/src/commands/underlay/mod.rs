@@ -5,16 +5,11 @@ mod list;
 mod load;
 mod unload;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::anyhow;
 use clap::Subcommand;
-use vcc_engine::Underlay;
+use vcc_command::output;
 use vcc_port::Underlays;
-use vcc_underlay::Object;
-
-use crate::output;
 
 /// Build and load congestion controls of your own, without a new build or a restart of vcc
 #[derive(clap::Args)]
@@ -48,13 +43,4 @@ pub fn know() {
         Err(vcc_port::Error::NotPermitted { .. }) => {}
         Err(error) => output::complain(&error.to_string()),
     }
-}
-
-/// Lets this process alone run the underlay in a file.
-pub fn use_here(file: &Path) -> anyhow::Result<Underlay> {
-    Ok(Underlays::use_here(&read(file)?)?)
-}
-
-fn read(file: &Path) -> anyhow::Result<Object> {
-    Object::read(file).map_err(|e| anyhow!("{} {e}", file.display()))
 }

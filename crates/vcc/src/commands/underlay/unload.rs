@@ -1,9 +1,8 @@
 use std::process::ExitCode;
 
+use vcc_command::output;
 use vcc_engine::Underlay;
 use vcc_port::{Underlays, Unloading};
-
-use crate::output;
 
 /// Unload an underlay
 ///

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -61,6 +62,11 @@ pub struct Host {
     daemon: Mutex<Option<Child>>,
 }
 
+/// The lab's command, which a build of the workspace puts beside vcc.
+fn lab() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_vcc")).with_file_name("vcc-lab")
+}
+
 /// The peer of the guest's connections: the host, at an address that the pages name.
 const PEER: &str = "198.51.100.9";
 
@@ -75,8 +81,10 @@ impl Host {
         for (name, text) in &page.files {
             fs::write(path.join(name), text).expect("a file");
         }
-        // The command under its own name, for lines that a shell runs.
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_vcc"), path.join("vcc")).expect("a link");
+        // The commands under their own names, for lines that a shell runs.
+        for (name, command) in [("vcc", env!("CARGO_BIN_EXE_vcc").into()), ("vcc-lab", lab())] {
+            std::os::unix::fs::symlink(command, path.join(name)).expect("a link");
+        }
 
         let guest = guest();
         ip("link set port down");
@@ -179,6 +187,9 @@ impl Host {
 
     /// Types one line of the page; an error says what went wrong.
     pub fn run(&self, line: &str) -> Result<(), String> {
+        if line.starts_with("vcc-lab ") && !lab().is_file() {
+            return Err("there is no vcc-lab: `cargo build -p vcc-lab` makes it".to_owned());
+        }
         let mut meant = line.to_owned();
         for (word, value) in MEANT {
             meant = meant.replace(word, value);

@@ -1,7 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
 mod cpu;
-mod lab;
 mod moving;
 mod recorded;
 mod ruled;

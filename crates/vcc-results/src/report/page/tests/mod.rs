@@ -83,7 +83,7 @@ fn what_a_result_says_is_on_the_page() {
         "not in real time",
         "c0ffee",
         "4711",
-        "vcc lab run vcc-fig11",
+        "vcc-lab run vcc-fig11",
         "Linux 6.18",
         "2024-02-29 00:00 UTC",
         "send window (segments)",

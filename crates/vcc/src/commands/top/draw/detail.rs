@@ -5,12 +5,12 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::Sparkline;
+use vcc_command::output::printable_line;
 use vcc_view::{FLOW_COLUMNS, FlowView, cell, limit, units};
 
 use super::Section;
 use crate::commands::top::history::Point;
 use crate::commands::top::model::Model;
-use crate::output::printable_line;
 
 pub(super) const SECTION: Section = Section { height, draw };
 

@@ -4,9 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
+use vcc_command::output::printable_line;
 use vcc_view::{Column, Top};
-
-use crate::output::printable_line;
 
 /// A column on the terminal.
 pub struct Shown<T: 'static> {

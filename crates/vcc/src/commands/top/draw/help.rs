@@ -5,11 +5,11 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
+use vcc_command::output::printable_line;
 
 use super::Section;
 use crate::commands::top::keys::orders;
 use crate::commands::top::model::Model;
-use crate::output::printable_line;
 
 pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(1), draw };
 

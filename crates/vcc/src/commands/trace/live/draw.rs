@@ -6,10 +6,10 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
+use vcc_command::output::printable_line;
 use vcc_view::{FLOW_COLUMNS, FlowView, cell, limit, units};
 
 use crate::commands::trace::series::{Series, Value};
-use crate::output::printable_line;
 
 pub struct View<'a> {
     pub flow: &'a FlowView,

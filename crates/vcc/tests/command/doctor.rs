@@ -1,0 +1,39 @@
+use serde_json::Value;
+use vcc_testing::can_attach;
+
+use crate::{Said, command, vcc};
+
+#[test]
+fn doctor_reports_each_check() {
+    let said = vcc("doctor --json");
+    let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let checks = checks.as_array().expect("an array");
+    let attaches = checks.iter().all(|check| check["ok"] == true || check["need"] != "attach");
+    assert_eq!(said.code, i32::from(!attaches));
+    for name in ["kernel", "capabilities", "tcx", "tun"] {
+        assert!(checks.iter().any(|check| check["name"] == name), "{name}");
+    }
+    // A message about something missing names the next step.
+    assert!(checks.iter().all(|check| check["ok"] == true || check["remedy"].is_string()));
+}
+
+/// Packages depend on neither, so a host may have neither.
+#[test]
+fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {
+    if !can_attach() {
+        return;
+    }
+    let without_tools = |arguments: &[&str]| -> Said {
+        let mut doctor = command();
+        doctor.env("PATH", "/nowhere").args(arguments);
+        doctor.output().expect("the command").into()
+    };
+    let said = without_tools(&["doctor"]).well();
+    let (attach, lab) = said.split_once("For the lab:\n").expect("two parts");
+    assert!(!attach.contains("MISSING"), "{said}");
+    assert!(lab.contains("no `ethtool` in $PATH"), "{said}");
+    assert!(lab.contains("vcc can attach; "), "{said}");
+    assert!(lab.ends_with(" missing that only the lab needs.\n"), "{said}");
+    let said = without_tools(&["doctor", "--json"]).well();
+    assert!(said.contains("no `ip` in $PATH"), "{said}");
+}
