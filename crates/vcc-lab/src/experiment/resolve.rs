@@ -1,6 +1,7 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
 use super::change;
+use super::document::Document;
 use super::file::{
     Core, Count, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup, Vcc, VccMode,
     Vcpu,
@@ -51,7 +52,7 @@ impl Case {
     }
 }
 
-pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
+pub(super) fn cases(file: &File, document: &Document) -> Checked<Vec<Case>> {
     let mut all = Vec::new();
     for (index, spec) in file.cases.iter().enumerate() {
         let at = field!["cases", index];
@@ -64,7 +65,7 @@ pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
             let text = format!("there is no group of flows '{name}'");
             return Err(Problem::new(under(&at, &["flows".into(), name.into()]), text));
         }
-        let setup = change::setup(source, index)?;
+        let setup = change::setup(document, index)?;
         for variant in variants(file, index)? {
             all.push(case(file, setup.clone(), index, variant)?);
         }

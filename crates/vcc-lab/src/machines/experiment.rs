@@ -3,6 +3,7 @@
 use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
+use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, field, has_key};
 
 #[derive(Debug, Clone)]
@@ -15,7 +16,7 @@ pub fn is_machines(source: &str) -> bool {
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
     let read = || -> Result<Experiment, Problem> {
-        let file: File = toml::from_str(source)?;
+        let file: File = Document::parse(source)?.read()?;
         check(&file)?;
         Ok(Experiment(file))
     };
@@ -174,6 +175,17 @@ peer_window_bytes = 96000
         assert!(is_machines(SMALL));
         assert!(!is_machines("[wire]\nplot = 'x'\n"));
         assert_eq!(parse("small.toml", SMALL).unwrap().file().cases.len(), 2);
+    }
+
+    #[test]
+    fn a_matrix_makes_cases_here_too() {
+        let more = "[[cases]]\nname = \"busy-{busy}\"\ncard = \"tap\"\nbusy = \"{busy}\"\nmatrix.busy = [3, 5]\n";
+        let experiment = parse("small.toml", &format!("{SMALL}{more}")).unwrap();
+        let made = experiment.file().cases[2..].iter().map(|case| (case.name.as_str(), case.busy));
+        assert_eq!(made.collect::<Vec<_>>(), [("busy-3", 3), ("busy-5", 5)]);
+        let wrong = format!("{SMALL}{more}").replace("5]", "101]");
+        let error = parse("small.toml", &wrong).unwrap_err().to_string();
+        assert!(error.contains(": cases[2](busy-101).busy: must be at most 100"), "{error}");
     }
 
     #[test]

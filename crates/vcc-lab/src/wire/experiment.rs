@@ -5,6 +5,7 @@ use super::file::{self, File};
 use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
+use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ pub fn is_wire(source: &str) -> bool {
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
     let read = || -> Checked<Experiment> {
-        let file: File = toml::from_str(source)?;
+        let file: File = Document::parse(source)?.read()?;
         check(&file)?;
         let cases =
             (0..file.cases.len()).map(|index| case(&file, index)).collect::<Checked<_>>()?;
@@ -168,6 +169,17 @@ with = { rate_limit_mbps = 2000 }
         assert_eq!(limit.with.rate_limit_bps, Some(2_000_000_000));
         assert_eq!(limit.demand, Demand::Bulk);
         assert_eq!(experiment.schedule(true).measured_s, 0.5);
+    }
+
+    #[test]
+    fn a_matrix_makes_cases_here_too() {
+        let more =
+            "[[cases]]\nname = \"many-{flows}\"\nflows = \"{flows}\"\nmatrix.flows = [3, 5]\n";
+        let experiment = parse("small.toml", &format!("{SMALL}{more}")).unwrap();
+        let made = experiment.cases()[2..].iter().map(|case| (case.name.as_str(), case.flows));
+        assert_eq!(made.collect::<Vec<_>>(), [("many-3", 3), ("many-5", 5)]);
+        let error = refused(&format!("{SMALL}{more}").replace("5]", "0]"));
+        assert!(error.contains(": cases[2](many-0): matrix.flows: 0 is not within"), "{error}");
     }
 
     #[test]
