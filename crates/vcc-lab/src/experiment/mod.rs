@@ -1,5 +1,6 @@
 //! Experiments: what a file says, checked and resolved into cases.
 
+pub mod cases;
 mod change;
 mod check;
 pub mod document;

@@ -3,6 +3,7 @@
 use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
+use crate::experiment::cases::{check_expectations, check_names};
 use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, field, has_key};
 
@@ -57,15 +58,15 @@ fn check(file: &File) -> Result<(), Problem> {
             .map_err(|text| Problem::new(at("peer_window_bytes"), text))?;
     }
     let known = metrics::all(file);
-    let is_known = |name: &str| known.iter().any(|(metric, _)| metric == name);
-    if !is_known(&file.machines.plot) {
-        return Err(Problem::new(field!["machines", "plot"], no_metric(&file.machines.plot)));
-    }
+    let check_metric = |name: &str| match known.iter().any(|(metric, _)| metric == name) {
+        true => Ok(()),
+        false => Err(no_metric(name)),
+    };
+    check_metric(&file.machines.plot)
+        .map_err(|text| Problem::new(field!["machines", "plot"], text))?;
+    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
     for (index, case) in file.cases.iter().enumerate() {
         let at = |name: &str| field!["cases", index, name];
-        if file.cases[..index].iter().any(|other| other.name == case.name) {
-            return Err(Problem::new(at("name"), format!("two cases are called '{}'", case.name)));
-        }
         if let Some(sizes) = &case.sizes {
             check_sizes(sizes).map_err(|text| Problem::new(at("sizes"), text))?;
         }
@@ -88,16 +89,14 @@ fn check(file: &File) -> Result<(), Problem> {
             let text = format!("there is no '{name}': there are {known}");
             return Err(Problem::new(at("congestion_control"), text));
         }
-        let others = case.expect.values().filter_map(|it| it.relative_to.as_ref());
-        for other in case.against.iter().chain(others) {
-            if !file.cases[..index].iter().any(|case| case.name == *other) {
-                let text = format!("there is no case '{other}' before it");
-                return Err(Problem::new(at("against"), text));
-            }
+        let check_other = |name: &str| match file.cases[..index].iter().any(|it| it.name == name) {
+            true => Ok(()),
+            false => Err(format!("there is no case '{name}' before it")),
+        };
+        if let Some(other) = &case.against {
+            check_other(other).map_err(|text| Problem::new(at("against"), text))?;
         }
-        if let Some(metric) = case.expect.keys().find(|metric| !is_known(metric)) {
-            return Err(Problem::new(field!["cases", index, "expect", metric], no_metric(metric)));
-        }
+        check_expectations(index, &case.expect, check_metric, check_other)?;
     }
     Ok(())
 }

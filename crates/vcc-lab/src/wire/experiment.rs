@@ -5,6 +5,7 @@ use super::file::{self, File};
 use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
+use crate::experiment::cases::{check_expectations, check_names};
 use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
@@ -38,31 +39,24 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 
 fn check(file: &File) -> Checked<()> {
     file.duration.check()?;
-    check_metric(&file.wire.plot, field!["wire", "plot"])?;
+    check_metric(&file.wire.plot).map_err(|text| Problem::new(field!["wire", "plot"], text))?;
+    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
+    let check_other = |name: &str| match file.cases.iter().any(|case| case.name == name) {
+        true => Ok(()),
+        false => Err(format!("there is no case '{name}'")),
+    };
     for (index, case) in file.cases.iter().enumerate() {
-        if file.cases[..index].iter().any(|other| other.name == case.name) {
-            let text = format!("two cases are called '{}'", case.name);
-            return Err(Problem::new(field!["cases", index, "name"], text));
-        }
-        for (metric, expectation) in &case.expect {
-            let place = field!["cases", index, "expect", metric];
-            check_metric(metric, place.clone())?;
-            if let Some(other) = &expectation.relative_to {
-                if !file.cases.iter().any(|case| case.name == *other) {
-                    return Err(Problem::new(place, format!("there is no case '{other}'")));
-                }
-            }
-        }
+        check_expectations(index, &case.expect, check_metric, check_other)?;
     }
     Ok(())
 }
 
-fn check_metric(name: &str, place: Vec<Step>) -> Checked<()> {
+fn check_metric(name: &str) -> Result<(), String> {
     if metrics::is_known(name) {
         return Ok(());
     }
     let known: Vec<&str> = metrics::METRICS.iter().map(|(name, ..)| *name).collect();
-    Err(Problem::new(place, format!("there is no metric '{name}': there are {}", known.join(", "))))
+    Err(format!("there is no metric '{name}': there are {}", known.join(", ")))
 }
 
 fn case(file: &File, index: usize) -> Checked<Case> {
