@@ -1,18 +1,18 @@
-//! A case is its file with a few things changed: its tables are laid over the file's. Every value
-//! remembers where it stands in the file, so that an error names that line.
+//! A case is its file with a few things changed: its tables are laid over the file's.
 
+use super::document::Document;
 use super::file::Setup;
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer, Error};
+use toml::de::{DeArray, DeString, DeTable, DeValue, Error};
 
 /// The file's tables as one of its cases changes them.
-pub(super) fn setup(source: &str, case: usize) -> Result<Setup, Error> {
-    let mut document = DeTable::parse(source)?.into_inner();
-    let mut change = case_table(&mut document, case);
+pub(super) fn setup(document: &Document, case: usize) -> Result<Setup, Error> {
+    let file = document.table();
+    let case = case_table(file, case);
     let mut setup = DeTable::new();
     for name in ["network", "cores", "receivers", "guests", "flows"] {
-        let (base, change) = (take(&mut document, name), take(&mut change, name));
+        let (base, change) = (entry(file, name), case.and_then(|case| entry(case, name)));
         let (key, value) = match (base, change) {
             (Some((key, mut value)), Some((_, change))) => {
                 match value.get_mut() {
@@ -26,27 +26,28 @@ pub(super) fn setup(source: &str, case: usize) -> Result<Setup, Error> {
         };
         setup.insert(key, value);
     }
-    Setup::deserialize(Deserializer::from(Spanned::new(0..source.len(), setup)))
+    Setup::deserialize(document.deserializer(setup))
 }
 
 type Entry<'a> = (Spanned<DeString<'a>>, Spanned<DeValue<'a>>);
 
-fn take<'a>(table: &mut DeTable<'a>, name: &str) -> Option<Entry<'a>> {
+fn entry<'a>(table: &DeTable<'a>, name: &str) -> Option<Entry<'a>> {
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
+    Some((key.clone(), value.clone()))
+}
+
+pub(super) fn take<'a>(table: &mut DeTable<'a>, name: &str) -> Option<Entry<'a>> {
     let key = table.keys().find(|key| key.get_ref() == name)?.clone();
     table.remove_entry(&key)
 }
 
-fn case_table<'a>(document: &mut DeTable<'a>, case: usize) -> DeTable<'a> {
-    let cases = take(document, "cases").map(|(_, cases)| cases.into_inner());
-    let Some(DeValue::Array(cases)) = cases else { return DeTable::new() };
-    match cases.into_iter().nth(case).map(Spanned::into_inner) {
-        Some(DeValue::Table(table)) => table,
-        _ => DeTable::new(),
-    }
+fn case_table<'t, 'a>(file: &'t DeTable<'a>, case: usize) -> Option<&'t DeTable<'a>> {
+    let (_, cases) = file.iter().find(|(key, _)| key.get_ref() == "cases")?;
+    cases.get_ref().as_array()?.get(case)?.get_ref().as_table()
 }
 
 /// Tables are laid over tables; anything else takes the place of what was there.
-fn lay_over<'a>(base: &mut Spanned<DeValue<'a>>, change: Spanned<DeValue<'a>>) {
+pub(super) fn lay_over<'a>(base: &mut Spanned<DeValue<'a>>, change: Spanned<DeValue<'a>>) {
     let is_table = matches!(change.get_ref(), DeValue::Table(_));
     match (base.get_mut(), is_table) {
         (DeValue::Table(base), true) => {

@@ -1,7 +1,8 @@
 //! Locates a field in a file, so that an error can name its line.
 
+use super::document::Document;
 use crate::base::error::Error;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// Does the file have this key at its top, as the mark of its kind? False if it is not TOML.
 pub fn has_key(source: &str, key: &str) -> bool {
@@ -54,13 +55,20 @@ impl Problem {
     }
 
     pub fn at(self, file: &str, source: &str) -> Error {
+        let document = Document::parse(source).unwrap_or_else(|_| Document::unexpanded(source));
         let (line, field, problem) = match self {
             Self::At { path, text } => {
-                (line_of_offset(source, offset(source, &path)), dotted(&path), text)
+                (line_of_offset(source, document.offset(&path)), document.dotted(&path), text)
             }
             Self::Syntax(error) => {
-                let line = line_of_offset(source, error.span().map_or(0, |span| span.start));
-                (line, key_on_line(source, line), one_line(error.message()))
+                let span = error.span().unwrap_or_default();
+                let line = line_of_offset(source, span.start);
+                let key = key_on_line(source, line);
+                let field = match document.generated_at(&span) {
+                    Some(case) => format!("{case}: {key}"),
+                    None => key,
+                };
+                (line, field, one_line(error.message()))
             }
         };
         Error::Experiment { file: file.into(), line, field, problem }
@@ -81,42 +89,6 @@ fn key_on_line(source: &str, line: usize) -> String {
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// `cases[2].name`
-fn dotted(path: &[Step]) -> String {
-    let mut text = String::new();
-    for step in path {
-        match step {
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-            Step::Key(key) if text.is_empty() => text.push_str(key),
-            Step::Key(key) => text.push_str(&format!(".{key}")),
-        }
-    }
-    text
-}
-
-/// The start of the deepest part of the path that the file has.
-fn offset(source: &str, path: &[Step]) -> usize {
-    let Ok(table) = DeTable::parse(source) else { return 0 };
-    let mut at = 0;
-    let mut value = DeValue::Table(table.into_inner());
-    for step in path {
-        let next = match (step, &value) {
-            (Step::Key(key), DeValue::Table(table)) => table
-                .iter()
-                .find(|(name, _)| name.get_ref() == key.as_str())
-                .map(|(name, value)| (name.span().start, value.get_ref().clone())),
-            (Step::Index(index), DeValue::Array(array)) => {
-                array.get(*index).map(|value| (value.span().start, value.get_ref().clone()))
-            }
-            _ => None,
-        };
-        let Some((start, inner)) = next else { break };
-        at = start;
-        value = inner;
-    }
-    at
 }
 
 fn line_of_offset(source: &str, offset: usize) -> usize {

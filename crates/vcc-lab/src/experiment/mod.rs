@@ -1,11 +1,14 @@
 //! Experiments: what a file says, checked and resolved into cases.
 
+pub mod cases;
 mod change;
 mod check;
+pub mod document;
 mod duration;
 mod file;
 mod flows;
 pub mod locate;
+mod matrix;
 mod requests;
 mod resolve;
 mod translation;
@@ -19,6 +22,7 @@ use crate::base::error::Result;
 use crate::scenario::{
     self, Chaos, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
 };
+use document::Document;
 use file::{
     Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, VccMode, Vcpu,
 };
@@ -43,9 +47,10 @@ pub struct Experiment {
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment> {
     let read = || -> std::result::Result<_, Problem> {
-        let file: File = toml::from_str(source)?;
+        let document = Document::parse(source)?;
+        let file: File = document.read()?;
         check::check(&file)?;
-        let cases = resolve::cases(&file, source)?;
+        let cases = resolve::cases(&file, &document)?;
         check::check_in_short(&file, &cases)?;
         Ok((file, cases))
     };

@@ -1,6 +1,8 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
+use super::cases::{check_expectations, check_names};
 use super::change;
+use super::document::Document;
 use super::file::{
     Core, Count, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup, Vcc, VccMode,
     Vcpu,
@@ -51,7 +53,7 @@ impl Case {
     }
 }
 
-pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
+pub(super) fn cases(file: &File, document: &Document) -> Checked<Vec<Case>> {
     let mut all = Vec::new();
     for (index, spec) in file.cases.iter().enumerate() {
         let at = field!["cases", index];
@@ -64,17 +66,12 @@ pub(super) fn cases(file: &File, source: &str) -> Checked<Vec<Case>> {
             let text = format!("there is no group of flows '{name}'");
             return Err(Problem::new(under(&at, &["flows".into(), name.into()]), text));
         }
-        let setup = change::setup(source, index)?;
+        let setup = change::setup(document, index)?;
         for variant in variants(file, index)? {
             all.push(case(file, setup.clone(), index, variant)?);
         }
     }
-    for (index, case) in all.iter().enumerate() {
-        if all[..index].iter().any(|other| other.name == case.name) {
-            let text = format!("two cases are called '{}'", case.name);
-            return Err(Problem::new(field!["cases"], text));
-        }
-    }
+    check_names(all.iter().map(|case| (case.spec, case.name.as_str())))?;
     check_relations(file, &mut all)?;
     Ok(all)
 }
@@ -310,34 +307,25 @@ fn edge_delays_ns(groups: &[Group]) -> BTreeMap<HostId, u64> {
     delays_ns.enumerate().filter_map(|(host, delay_ns)| Some((host, delay_ns?))).collect()
 }
 
-/// Expectations name metrics and other cases: both must exist. A case that was made from a mix
-/// is compared with that of the same mix, if there is one.
+/// A case that was made from a mix is compared with that of the same mix, if there is one.
 fn check_relations(file: &File, cases: &mut [Case]) -> Checked<()> {
     let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
+    let check_metric = |name: &str| match file.metrics.iter().any(|spec| spec.name == name) {
+        true => Ok(()),
+        false => Err(format!("there is no metric '{name}'")),
+    };
+    let check_other = |name: &str| match names.iter().any(|known| known == name) {
+        true => Ok(()),
+        false => Err(format!("there is no case '{name}'")),
+    };
     for case in cases {
-        for (metric, expectation) in &mut case.expect {
-            let place = field!["cases", case.spec, "expect", metric];
-            if !file.metrics.iter().any(|spec| spec.name == *metric) {
-                return Err(Problem::new(place, format!("there is no metric '{metric}'")));
-            }
-            if let (Some(min), Some(max)) = (expectation.min, expectation.max) {
-                if min > max {
-                    return Err(Problem::new(place, format!("min {min} is above max {max}")));
-                }
-            }
-            if let Some(spread) = expectation.spread.filter(|spread| !(0.0..=1.0).contains(spread))
-            {
-                let text = format!("spread {spread} is not within 0 and 1");
-                return Err(Problem::new(place, text));
-            }
-            let Some(other) = &mut expectation.relative_to else { continue };
+        for other in case.expect.values_mut().filter_map(|it| it.relative_to.as_mut()) {
             let mixed = format!("{other}{}", case.suffix);
             if names.contains(&mixed) {
                 *other = mixed;
-            } else if !names.contains(other) {
-                return Err(Problem::new(place, format!("there is no case '{other}'")));
             }
         }
+        check_expectations(case.spec, &case.expect, check_metric, check_other)?;
     }
     Ok(())
 }

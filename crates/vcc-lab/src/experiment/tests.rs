@@ -157,6 +157,50 @@ fn counts_of_a_group_are_one_case_a_number() {
     assert_eq!(experiment.placed(base).panel, "b");
 }
 
+/// An error in a case of a matrix names the entry, the case, and the line of the value.
+#[test]
+fn an_error_in_a_case_of_a_matrix_names_both() {
+    let matrix = "[[cases]]\nname = \"with-{mtu}-{count}\"\nnetwork.mtu_bytes = \"{mtu}\"\n\
+                  guests.legacy.count = \"{count}\"\nmatrix.mtu = [1500, 9000]\n\
+                  matrix.count = [0, 4]\n";
+    let experiment = with(matrix).unwrap();
+    let cases = experiment.cases().iter();
+    let made: Vec<_> = cases
+        .map(|case| (case.name.as_str(), case.network.mtu_bytes, case.network.guests))
+        .collect();
+    let expected = [
+        ("without", 1500, 3),
+        ("with-1500-0", 1500, 2),
+        ("with-1500-4", 1500, 6),
+        ("with-9000-0", 9000, 2),
+        ("with-9000-4", 9000, 6),
+    ];
+    assert_eq!(made, expected);
+    let first = SMALL.matches('\n').count() + 1;
+    for (old, new, line, expected) in [
+        ("9000]", "576]", 4, "cases[1](with-576-0): matrix.mtu: 576 is not within 1280 and 9216"),
+        ("4]", "250]", 0, "cases[1](with-1500-250): has 252 guests"),
+        ("legacy.count", "ghost.count", 3, "cases[1](with-1500-0).guests.ghost: there is no group"),
+        (
+            "\"{mtu}\"",
+            "\"{mtu} bytes\"",
+            2,
+            "cases[1](with-1500-0): network.mtu_bytes: invalid type",
+        ),
+        (
+            "matrix.mtu",
+            "expect.x.min = 1\nmatrix.mtu",
+            4,
+            "cases[1](with-1500-0).expect.x: there is no metric",
+        ),
+    ] {
+        assert!(matrix.contains(old), "{old}");
+        let error = with(&matrix.replacen(old, new, 1)).unwrap_err().to_string();
+        let place = format!("small.toml:{}: {expected}", first + line);
+        assert!(error.starts_with(&place), "{error} instead of {place}");
+    }
+}
+
 #[test]
 fn quick_and_stack_make_another_scenario() {
     let experiment = with("").unwrap();

@@ -3,6 +3,8 @@
 use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
+use crate::experiment::cases::{check_expectations, check_names};
+use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, field, has_key};
 
 #[derive(Debug, Clone)]
@@ -15,7 +17,7 @@ pub fn is_machines(source: &str) -> bool {
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
     let read = || -> Result<Experiment, Problem> {
-        let file: File = toml::from_str(source)?;
+        let file: File = Document::parse(source)?.read()?;
         check(&file)?;
         Ok(Experiment(file))
     };
@@ -56,15 +58,15 @@ fn check(file: &File) -> Result<(), Problem> {
             .map_err(|text| Problem::new(at("peer_window_bytes"), text))?;
     }
     let known = metrics::all(file);
-    let is_known = |name: &str| known.iter().any(|(metric, _)| metric == name);
-    if !is_known(&file.machines.plot) {
-        return Err(Problem::new(field!["machines", "plot"], no_metric(&file.machines.plot)));
-    }
+    let check_metric = |name: &str| match known.iter().any(|(metric, _)| metric == name) {
+        true => Ok(()),
+        false => Err(no_metric(name)),
+    };
+    check_metric(&file.machines.plot)
+        .map_err(|text| Problem::new(field!["machines", "plot"], text))?;
+    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
     for (index, case) in file.cases.iter().enumerate() {
         let at = |name: &str| field!["cases", index, name];
-        if file.cases[..index].iter().any(|other| other.name == case.name) {
-            return Err(Problem::new(at("name"), format!("two cases are called '{}'", case.name)));
-        }
         if let Some(sizes) = &case.sizes {
             check_sizes(sizes).map_err(|text| Problem::new(at("sizes"), text))?;
         }
@@ -87,16 +89,14 @@ fn check(file: &File) -> Result<(), Problem> {
             let text = format!("there is no '{name}': there are {known}");
             return Err(Problem::new(at("congestion_control"), text));
         }
-        let others = case.expect.values().filter_map(|it| it.relative_to.as_ref());
-        for other in case.against.iter().chain(others) {
-            if !file.cases[..index].iter().any(|case| case.name == *other) {
-                let text = format!("there is no case '{other}' before it");
-                return Err(Problem::new(at("against"), text));
-            }
+        let check_other = |name: &str| match file.cases[..index].iter().any(|it| it.name == name) {
+            true => Ok(()),
+            false => Err(format!("there is no case '{name}' before it")),
+        };
+        if let Some(other) = &case.against {
+            check_other(other).map_err(|text| Problem::new(at("against"), text))?;
         }
-        if let Some(metric) = case.expect.keys().find(|metric| !is_known(metric)) {
-            return Err(Problem::new(field!["cases", index, "expect", metric], no_metric(metric)));
-        }
+        check_expectations(index, &case.expect, check_metric, check_other)?;
     }
     Ok(())
 }
@@ -174,6 +174,17 @@ peer_window_bytes = 96000
         assert!(is_machines(SMALL));
         assert!(!is_machines("[wire]\nplot = 'x'\n"));
         assert_eq!(parse("small.toml", SMALL).unwrap().file().cases.len(), 2);
+    }
+
+    #[test]
+    fn a_matrix_makes_cases_here_too() {
+        let more = "[[cases]]\nname = \"busy-{busy}\"\ncard = \"tap\"\nbusy = \"{busy}\"\nmatrix.busy = [3, 5]\n";
+        let experiment = parse("small.toml", &format!("{SMALL}{more}")).unwrap();
+        let made = experiment.file().cases[2..].iter().map(|case| (case.name.as_str(), case.busy));
+        assert_eq!(made.collect::<Vec<_>>(), [("busy-3", 3), ("busy-5", 5)]);
+        let wrong = format!("{SMALL}{more}").replace("5]", "101]");
+        let error = parse("small.toml", &wrong).unwrap_err().to_string();
+        assert!(error.contains(": cases[2](busy-101).busy: must be at most 100"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,8 @@ use super::file::{self, File};
 use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
+use crate::experiment::cases::{check_expectations, check_names};
+use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ pub fn is_wire(source: &str) -> bool {
 
 pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
     let read = || -> Checked<Experiment> {
-        let file: File = toml::from_str(source)?;
+        let file: File = Document::parse(source)?.read()?;
         check(&file)?;
         let cases =
             (0..file.cases.len()).map(|index| case(&file, index)).collect::<Checked<_>>()?;
@@ -37,31 +39,24 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 
 fn check(file: &File) -> Checked<()> {
     file.duration.check()?;
-    check_metric(&file.wire.plot, field!["wire", "plot"])?;
+    check_metric(&file.wire.plot).map_err(|text| Problem::new(field!["wire", "plot"], text))?;
+    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
+    let check_other = |name: &str| match file.cases.iter().any(|case| case.name == name) {
+        true => Ok(()),
+        false => Err(format!("there is no case '{name}'")),
+    };
     for (index, case) in file.cases.iter().enumerate() {
-        if file.cases[..index].iter().any(|other| other.name == case.name) {
-            let text = format!("two cases are called '{}'", case.name);
-            return Err(Problem::new(field!["cases", index, "name"], text));
-        }
-        for (metric, expectation) in &case.expect {
-            let place = field!["cases", index, "expect", metric];
-            check_metric(metric, place.clone())?;
-            if let Some(other) = &expectation.relative_to {
-                if !file.cases.iter().any(|case| case.name == *other) {
-                    return Err(Problem::new(place, format!("there is no case '{other}'")));
-                }
-            }
-        }
+        check_expectations(index, &case.expect, check_metric, check_other)?;
     }
     Ok(())
 }
 
-fn check_metric(name: &str, place: Vec<Step>) -> Checked<()> {
+fn check_metric(name: &str) -> Result<(), String> {
     if metrics::is_known(name) {
         return Ok(());
     }
     let known: Vec<&str> = metrics::METRICS.iter().map(|(name, ..)| *name).collect();
-    Err(Problem::new(place, format!("there is no metric '{name}': there are {}", known.join(", "))))
+    Err(format!("there is no metric '{name}': there are {}", known.join(", ")))
 }
 
 fn case(file: &File, index: usize) -> Checked<Case> {
@@ -168,6 +163,17 @@ with = { rate_limit_mbps = 2000 }
         assert_eq!(limit.with.rate_limit_bps, Some(2_000_000_000));
         assert_eq!(limit.demand, Demand::Bulk);
         assert_eq!(experiment.schedule(true).measured_s, 0.5);
+    }
+
+    #[test]
+    fn a_matrix_makes_cases_here_too() {
+        let more =
+            "[[cases]]\nname = \"many-{flows}\"\nflows = \"{flows}\"\nmatrix.flows = [3, 5]\n";
+        let experiment = parse("small.toml", &format!("{SMALL}{more}")).unwrap();
+        let made = experiment.cases()[2..].iter().map(|case| (case.name.as_str(), case.flows));
+        assert_eq!(made.collect::<Vec<_>>(), [("many-3", 3), ("many-5", 5)]);
+        let error = refused(&format!("{SMALL}{more}").replace("5]", "0]"));
+        assert!(error.contains(": cases[2](many-0): matrix.flows: 0 is not within"), "{error}");
     }
 
     #[test]
