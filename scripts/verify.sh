@@ -165,8 +165,7 @@ fi
 ! is_wanted bench || bench
 
 if is_wanted experiments || is_wanted bench; then
-	"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
-		--markdown docs/results.md --markdown docs/performance.md || failed=1
+	"$VCC" lab report "$RESULTS" --output "$RESULTS"/index.html --record || failed=1
 fi
 printf '\n%s' "$verdicts"
 exit "$failed"

@@ -29,6 +29,19 @@ pub(super) fn check(file: &File) -> Checked {
 }
 
 /// Runs after the cases are resolved, because mixes make names of cases.
+pub(super) fn check_headline(file: &File, cases: &[Case]) -> Checked {
+    let Some(headline) = &file.headline else { return Ok(()) };
+    let text = if !file.metrics.iter().any(|metric| metric.name == headline.metric) {
+        format!("there is no metric '{}'", headline.metric)
+    } else if !cases.iter().any(|case| case.name == headline.case) {
+        format!("there is no case '{}'", headline.case)
+    } else {
+        return Ok(());
+    };
+    Err(Problem::new(field!["headline"], text))
+}
+
+/// Runs after the cases are resolved, likewise.
 pub(super) fn check_in_short(file: &File, cases: &[Case]) -> Checked {
     let Some(spec) = &file.in_short else { return Ok(()) };
     if !file.metrics.iter().any(|metric| metric.name == spec.metric) {

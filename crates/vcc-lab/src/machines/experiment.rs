@@ -4,6 +4,7 @@ use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
 use crate::experiment::locate::{Problem, field, has_key};
+use vcc_results::report::Headline;
 
 #[derive(Debug, Clone)]
 pub struct Experiment(File);
@@ -59,6 +60,15 @@ fn check(file: &File) -> Result<(), Problem> {
     let is_known = |name: &str| known.iter().any(|(metric, _)| metric == name);
     if !is_known(&file.machines.plot) {
         return Err(Problem::new(field!["machines", "plot"], no_metric(&file.machines.plot)));
+    }
+    if let Some(it) = &file.headline {
+        let problem = |text| Err(Problem::new(field!["headline"], text));
+        if !is_known(&it.metric) {
+            return problem(no_metric(&it.metric));
+        }
+        if !file.cases.iter().any(|case| case.name == it.case) {
+            return problem(format!("there is no case '{}'", it.case));
+        }
     }
     for (index, case) in file.cases.iter().enumerate() {
         let at = |name: &str| field!["cases", index, name];
@@ -125,6 +135,14 @@ impl Experiment {
         &self.0.title
     }
 
+    pub fn claim(&self) -> Option<&str> {
+        self.0.claim.as_deref()
+    }
+
+    pub fn headline(&self) -> Option<&Headline> {
+        self.0.headline.as_ref()
+    }
+
     pub(super) fn file(&self) -> &File {
         &self.0
     }
@@ -185,6 +203,8 @@ peer_window_bytes = 96000
             ("rtt_us = 2000", "rtt_us = 1000001", "rtt_us: must be at most 1000000"),
             ("window_segs = 3", "window_segs = 0", "window_segs: must be 1 to 1000"),
             ("\"to_100k_mbps\"", "\"to_1m_mbps\"", "there is no metric 'to_1m_mbps'"),
+            ("title", "headline = \"x_ms tap\"\ntitle", "headline: there is no metric 'x_ms'"),
+            ("title", "headline = \"to_100k_ms x\"\ntitle", "headline: there is no case 'x'"),
             ("[100000]", "[]", "machines.sizes: must be 1000"),
             ("\"hold\"", "\"tap\"", "two cases are called 'tap'"),
             ("card = \"tap\"", "card = \"tap\"\noptions = \"-x\"", "those of `card = \"domain\"`"),

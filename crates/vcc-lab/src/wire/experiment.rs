@@ -8,6 +8,7 @@ use crate::base::error::Error;
 use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
 use std::collections::BTreeMap;
+use vcc_results::report::Headline;
 use vcc_results::result::Schedule;
 
 type Checked<T> = Result<T, Problem>;
@@ -38,6 +39,13 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 fn check(file: &File) -> Checked<()> {
     file.duration.check()?;
     check_metric(&file.wire.plot, field!["wire", "plot"])?;
+    if let Some(it) = &file.headline {
+        check_metric(&it.metric, field!["headline"])?;
+        if !file.cases.iter().any(|case| case.name == it.case) {
+            let text = format!("there is no case '{}'", it.case);
+            return Err(Problem::new(field!["headline"], text));
+        }
+    }
     for (index, case) in file.cases.iter().enumerate() {
         if file.cases[..index].iter().any(|other| other.name == case.name) {
             let text = format!("two cases are called '{}'", case.name);
@@ -102,6 +110,14 @@ impl Experiment {
 
     pub fn title(&self) -> &str {
         &self.file.title
+    }
+
+    pub fn claim(&self) -> Option<&str> {
+        self.file.claim.as_deref()
+    }
+
+    pub fn headline(&self) -> Option<&Headline> {
+        self.file.headline.as_ref()
     }
 
     pub(super) fn paper(&self) -> &str {
@@ -177,6 +193,8 @@ with = { rate_limit_mbps = 2000 }
             ("\"enforce\"", "\"enforce\", sender.vcc.underlay = \"x\"", "`x` is not an underlay"),
             ("cpu_added_points", "cpu", "small.toml:11: wire.plot: there is no metric 'cpu'"),
             ("runs = 2", "runs = 0", "small.toml:8: duration.runs: must be more than 0"),
+            ("title", "headline = \"x with-10\"\ntitle", "there is no metric 'x'"),
+            ("title", "headline = \"cpu_added_points x\"\ntitle", "headline: there is no case 'x'"),
             ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
             ("flows = 1\n", "flows = 1\nexpect.x = { max = 1 }\n", "there is no metric 'x'"),
         ];
