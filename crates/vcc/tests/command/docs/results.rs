@@ -86,3 +86,26 @@ fn what_is_made_of_the_data_is_as_the_command_makes_it() {
         assert_eq!(fs::read_to_string(copy.join(file)).expect("UTF-8"), text);
     }
 }
+
+/// Of each claim the file with its figures says what the row says.
+#[test]
+fn evidence_is_what_its_files_have() {
+    let page = fs::read_to_string(root().join("docs/evidence.md")).expect("UTF-8");
+    let mut files = files(&root().join("results/data/evidence"), "txt");
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| claim")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [_, command, passed, date] = cells[..] else { panic!("{row}") };
+        let (word, rest) =
+            passed.split_once("](../results/data/evidence/").unwrap_or_else(|| panic!("{row}"));
+        let (name, decides) = rest.split_once(')').expect("the end of a link");
+        let text = files.remove(name).unwrap_or_else(|| panic!("no file {name}, or a second row"));
+        let word = word.trim_matches(['[', '*']);
+        let head =
+            format!("command: {}\ndate: {date}\npassed: {word}\n\n", command.trim_matches('`'));
+        let figures = text.strip_prefix(&head).unwrap_or_else(|| panic!("{name}: not {head}"));
+        let decides = decides.trim_start_matches(": ");
+        assert!(figures.replace('\n', "; ").contains(decides), "{name}: {decides}");
+        assert!(decides.len() < 110, "{name}: a short figure: {decides}");
+    }
+    assert!(files.is_empty(), "without a row: {:?}", files.keys());
+}
