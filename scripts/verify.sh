@@ -10,7 +10,8 @@
 #                          upgrade fleet x86 accecn kernels experiments bench
 #
 # Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
-# and their tables into README.md and docs/; docs/evidence.md gets the last line of each other check.
+# and are recorded: in results/data, and in README.md and docs/. The figures of each other check go to
+# results/data/evidence, and the one that decides to docs/evidence.md.
 # Fails if a check does, or if an experiment is not valid or not reproduced; an undecided one is only
 # reported.
 set -u
@@ -21,6 +22,7 @@ VCC=${VCC:-target/release/vcc}
 VCC_LAB=${VCC_LAB:-target/release/vcc-lab}
 RESULTS=${RESULTS:-results}
 EVIDENCE=${EVIDENCE:-docs/evidence.md}
+DATA=${DATA:-results/data}
 mkdir -p "$RESULTS"
 failed=0
 verdicts=
@@ -40,39 +42,67 @@ is_wanted() {
 	[[ " $parts " == *" $1 "* ]]
 }
 
-# note COMMAND FIGURE: writes the figure and the date into the row of docs/evidence.md that names the
-# command.
+# deciding NAME: the part of a check's figures, on stdin, that its row shows: what a pattern below
+# finds, or else the first clauses, up to 72 characters.
+deciding() {
+	local pattern
+	# shellcheck disable=SC2016 # The backquotes are those of the figures.
+	case $1 in
+	expiry) pattern='[0-9]+ left [^,;]* after the last' ;;
+	moves-domain) pattern='[0-9]+ migrations behind `[^`]*` in transfers of [0-9]+ bytes: each whole' ;;
+	upgrade) pattern='[0-9]+ exchanges of 2 MiB, each whole' ;;
+	fleet) pattern='[0-9]+ ms at p99' ;;
+	*) pattern= ;;
+	esac
+	paste -sd '|' | sed 's/|/; /g' | PATTERN=$pattern awk '
+		ENVIRON["PATTERN"] && match($0, ENVIRON["PATTERN"]) { print substr($0, RSTART, RLENGTH); next }
+		{
+			while (length($0) > 72 && sub(/[,;] ([^,;]|[,;][^ ])*$/, "")) { }
+			if (length($0) > 72) sub(/: .*/, "")
+			print
+		}'
+}
+
+# note NAME COMMAND PASSED: writes the figures on stdin into a file of their own, and what decides into
+# the row of $EVIDENCE that links to it.
 note() {
-	local text
-	text=$(COMMAND=$1 FIGURE=$2 TODAY=$(date -u +%F) awk -F ' [|] ' -v OFS=' | ' '
-		index($0, "`" ENVIRON["COMMAND"] "`") && NF == 4 {
-			$3 = ENVIRON["FIGURE"]
+	local figures text
+	figures=$(cat)
+	mkdir -p "$DATA/evidence"
+	printf 'command: %s\ndate: %s\npassed: %s\n\n%s\n' "$2" "$(date -u +%F)" "$3" "$figures" \
+		>"$DATA/evidence/$1.txt"
+	text=$(LINK="(../results/data/evidence/$1.txt)" COMMAND=$2 PASSED=$3 TODAY=$(date -u +%F) \
+		SHORT=$(deciding "$1" <<<"$figures") awk -F ' [|] ' -v OFS=' | ' '
+		index($0, ENVIRON["LINK"]) && index($0, "`" ENVIRON["COMMAND"] "`") && NF == 4 {
+			word = ENVIRON["PASSED"] == "yes" ? "yes" : "**no**"
+			$3 = "[" word "]" ENVIRON["LINK"] (ENVIRON["SHORT"] ? ": " ENVIRON["SHORT"] : "")
 			$4 = ENVIRON["TODAY"] " |"
 			found = 1
 		}
 		{ print }
 		END { exit !found }' "$EVIDENCE") || {
-		echo "verify: no row of $EVIDENCE is about \`$1\`" >&2
+		echo "verify: no row of $EVIDENCE is about \`$2\` and links to evidence/$1.txt" >&2
 		failed=1
 		return
 	}
 	printf '%s\n' "$text" >"$EVIDENCE"
 }
 
-# check NAME COMMAND: what the command prints behind `figure: `, or its last line, is the figure of the
-# row about NAME.
+# check NAME LABEL COMMAND...: runs the command, as the page shows it in LABEL. Its figures are what it
+# prints behind `figure: `, or its last line.
 check() {
-	local name=$1 log=$RESULTS/check.txt figure=FAILED
-	shift
-	printf '\n== %s\n' "$name"
+	local name=$1 label=$2 log=$RESULTS/check.txt passed=yes figures=
+	shift 2
+	printf '\n== %s\n' "$label"
 	env "$@" 2>&1 | tee "$log"
 	if [ "${PIPESTATUS[0]}" = 0 ]; then
-		figure=$(sed -n 's/^\(test .* \.\.\. \)\?figure: //p' "$log" | paste -sd '|' | sed 's/|/; /g')
-		[ -n "$figure" ] || figure=$(grep . "$log" | tail -n 1)
+		figures=$(sed -n 's/^\(test .* \.\.\. \)\?figure: //p' "$log")
+		[ -n "$figures" ] || figures=$(grep . "$log" | tail -n 1)
 	else
+		passed=no
 		failed=1
 	fi
-	note "$name" "$figure"
+	note "$name" "$label" "$passed" <<<"$figures"
 }
 
 # The outcome of the whole report, not of a case.
@@ -121,53 +151,52 @@ bench() {
 export CARGO
 # shellcheck disable=SC2206 # CARGO may be several words
 cargo=($CARGO)
-! is_wanted tests || check 'make test' scripts/test.sh
-! is_wanted proofs || check 'make prove' proofs/run.sh
-! is_wanted theorems || check 'VCC_THEOREM_EVENTS=10000000 cargo test -p vcc-engine --test engine theorems' \
+! is_wanted tests || check tests 'make test' scripts/test.sh
+! is_wanted proofs || check proofs 'make prove' proofs/run.sh
+! is_wanted theorems || check theorems 'VCC_THEOREM_EVENTS=10000000 cargo test -p vcc-engine --test engine theorems' \
 	VCC_THEOREM_EVENTS=10000000 "${cargo[@]}" test --package vcc-engine --test engine theorems -- --nocapture
-! is_wanted faults || check 'faults/run.sh' faults/run.sh
-! is_wanted sanitizers || check 'scripts/sanitize.sh' scripts/sanitize.sh
+! is_wanted faults || check faults 'faults/run.sh' faults/run.sh
+! is_wanted sanitizers || check sanitizers 'scripts/sanitize.sh' scripts/sanitize.sh
 if is_wanted fuzz; then
-	check 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
-	check 'fuzz/run.sh --seconds 120' fuzz/run.sh --seconds 120
+	check fuzz-engine 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
+	check fuzz-interfaces 'fuzz/run.sh --seconds 120' fuzz/run.sh --seconds 120
 fi
-! is_wanted stacks || check 'cargo test -p vcc-port --test foreign -- --ignored' \
+! is_wanted stacks || check stacks 'cargo test -p vcc-port --test foreign -- --ignored' \
 	"${cargo[@]}" test --package vcc-port --test foreign -- --ignored --nocapture
-! is_wanted peers || check 'VCC_DISHONEST=20000 cargo test -p vcc-port --test conformance dishonest' \
+! is_wanted peers || check peers 'VCC_DISHONEST=20000 cargo test -p vcc-port --test conformance dishonest' \
 	VCC_DISHONEST=20000 "${cargo[@]}" test --package vcc-port --test conformance dishonest -- --nocapture
 # A thousand connections per second for ten minutes: none may be left.
-! is_wanted expiry || check 'VCC_EXPIRY_SECONDS=600 cargo test -p vcc-port --lib expiry' \
+! is_wanted expiry || check expiry 'VCC_EXPIRY_SECONDS=600 cargo test -p vcc-port --lib expiry' \
 	VCC_EXPIRY_SECONDS=600 "${cargo[@]}" test --package vcc-port --lib expiry -- --nocapture
-! is_wanted races || check 'VCC_RACE_SECONDS=3600 cargo test -p vcc-port --lib races' \
+! is_wanted races || check races 'VCC_RACE_SECONDS=3600 cargo test -p vcc-port --lib races' \
 	VCC_RACE_SECONDS=3600 "${cargo[@]}" test --package vcc-port --lib races -- --nocapture
 if is_wanted chaos; then
-	check 'VCC_CHAOS_SEEDS=100 cargo test -p vcc-lab --lib chaos' \
+	check chaos-path 'VCC_CHAOS_SEEDS=100 cargo test -p vcc-lab --lib chaos' \
 		VCC_CHAOS_SEEDS=100 "${cargo[@]}" test --package vcc-lab --lib chaos -- --nocapture
-	check 'VCC_CHAOS_EVENTS=300 cargo test -p vcc --test command chaos' \
+	check chaos-daemon 'VCC_CHAOS_EVENTS=300 cargo test -p vcc --test command chaos' \
 		VCC_CHAOS_EVENTS=300 "${cargo[@]}" test --package vcc --test command chaos -- --nocapture
 fi
-! is_wanted soak || check 'VCC_SOAK_SECONDS=3600 cargo test -p vcc --test command soak' \
+! is_wanted soak || check soak 'VCC_SOAK_SECONDS=3600 cargo test -p vcc --test command soak' \
 	VCC_SOAK_SECONDS=3600 "${cargo[@]}" test --package vcc --test command soak -- --nocapture
 if is_wanted moves; then
 	scripts/fetch-qemu.sh >/dev/null || echo 'verify: without QEMU 10, cards do not move' >&2
 	for what in kernel domain; do
-		check "VCC_MOVES=50 cargo test -p vcc --test command moving::$what -- --ignored" VCC_MOVES=50 \
+		check "moves-$what" "VCC_MOVES=50 cargo test -p vcc --test command moving::$what -- --ignored" VCC_MOVES=50 \
 			"${cargo[@]}" test --package vcc --test command "moving::$what" -- --ignored --nocapture --test-threads 1
 	done
 fi
-! is_wanted release || check 'scripts/check-reproducible.sh' scripts/check-reproducible.sh
-! is_wanted upgrade || check 'scripts/check-upgrade.sh' scripts/check-upgrade.sh
-! is_wanted fleet || check 'VCC_FLEET=1000 cargo test --release -p vcc-kube --test fleet -- --ignored' \
+! is_wanted release || check release 'scripts/check-reproducible.sh' scripts/check-reproducible.sh
+! is_wanted upgrade || check upgrade 'scripts/check-upgrade.sh' scripts/check-upgrade.sh
+! is_wanted fleet || check fleet 'VCC_FLEET=1000 cargo test --release -p vcc-kube --test fleet -- --ignored' \
 	VCC_FLEET=1000 "${cargo[@]}" test --release --package vcc-kube --test fleet -- --ignored --nocapture
-! is_wanted x86 || check 'scripts/check-x86.sh' scripts/check-x86.sh
-! is_wanted accecn || check 'scripts/check-accecn.sh' scripts/check-accecn.sh
-! is_wanted kernels || check 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
+! is_wanted x86 || check x86 'scripts/check-x86.sh' scripts/check-x86.sh
+! is_wanted accecn || check accecn 'scripts/check-accecn.sh' scripts/check-accecn.sh
+! is_wanted kernels || check kernels 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
 ! is_wanted experiments || experiments
 ! is_wanted bench || bench
 
 if is_wanted experiments || is_wanted bench; then
-	"$VCC_LAB" report "$RESULTS" --output "$RESULTS"/index.html --markdown README.md \
-		--markdown docs/results.md --markdown docs/performance.md || failed=1
+	"$VCC_LAB" report "$RESULTS" --output "$RESULTS"/index.html --record || failed=1
 fi
 printf '\n%s' "$verdicts"
 exit "$failed"

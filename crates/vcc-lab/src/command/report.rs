@@ -4,77 +4,87 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use vcc_command::output;
-use vcc_results::report::{Defaults, Filled, Results, fill_markdown, read_results, render_page};
+use vcc_results::report::{Known, Results, read_results, record, render_page};
 
 use crate::require_directory;
 
-/// Put results on one page, and their figures into Markdown files
+/// Put results on one page, or into the tables of a checkout
 ///
 /// The page is one HTML file that needs no network: all verdicts at the top, then each result with
 /// what the paper showed, its figure, its metrics, its doubts and the command that repeats it.
 /// Several results of one experiment are all shown. A file of a directory that is no result is left
 /// out with a message; any other file that cannot be read is an error.
 ///
-/// A Markdown file says by markers where figures go: `<!-- measured: experiment ID -->`, `<!--
-/// measured: experiments PATTERN... -->`, `<!-- measured: bench NAME -->`, or a table whose rows
-/// the marker names (experiments/README.md); each up to `<!-- /measured -->`. A marker without
-/// backend or stack means the experiment's default. Blocks for which there is no result stay as they
-/// are, and so does all text outside the markers.
+/// With --record, in the root of a checkout of vcc: writes the figures to results/data, a page of
+/// each experiment to docs/results, and the tables between markers such as `<!-- measured:
+/// experiments PATTERN -->` in README.md and docs (experiments/README.md). Without results, renews
+/// the pages and tables from results/data.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Files that `vcc-lab run ID --json FILE` or `vcc-lab bench NAME --json FILE` wrote, or
     /// directories of them
-    #[arg(required = true, value_name = "RESULT")]
+    #[arg(required_unless_present = "record", value_name = "RESULT")]
     results: Vec<PathBuf>,
 
-    /// Write the page to FILE [default: report.html, and no page with --markdown]
-    #[arg(long, value_name = "FILE")]
+    /// Write the page to FILE [default: report.html, and no page with --record]
+    #[arg(long, value_name = "FILE", requires = "results")]
     output: Option<PathBuf>,
 
-    /// Write figures between the markers of FILE; may be given several times
-    #[arg(long, value_name = "FILE")]
-    markdown: Vec<PathBuf>,
+    /// Record the results in the checkout that is the current directory
+    #[arg(long)]
+    record: bool,
 }
 
 const PAGE: &str = "report.html";
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let page = arguments.output.clone();
-    let page = page.or_else(|| arguments.markdown.is_empty().then(|| PAGE.into()));
+    let page = page.or_else(|| (!arguments.record).then(|| PAGE.into()));
     if let Some(page) = &page {
         require_directory(page)?;
     }
-    let results = read_results(&arguments.results)?;
+    let results = match &arguments.results[..] {
+        [] => Results::default(),
+        files => read_results(files)?,
+    };
     results.left_out.iter().for_each(|text| output::complain(text));
-    // A file that cannot be filled is refused before any is written.
-    let mut filled = Vec::new();
-    for path in &arguments.markdown {
-        filled.push((path, fill(path, &results)?));
-    }
     if let Some(page) = &page {
         write_page(page, &results)?;
     }
-    for (path, filled) in &filled {
-        write(path, &filled.text)?;
-        let written = match filled.written.len() {
-            0 => "no block has a result".into(),
-            _ => filled.written.join(", "),
-        };
-        output::say(&format!("markdown: {}: {written}\n", path.display()));
+    if arguments.record {
+        write_records(&results)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn fill(path: &Path, results: &Results) -> anyhow::Result<Filled> {
-    let name = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let known = vcc_lab::experiments();
-    let defaults = |id: &str| {
-        let experiment = known.iter().find(|experiment| experiment.id == id)?;
-        Some(Defaults { backend: experiment.backend, stack: experiment.stack })
+/// Fails before a run whose result could not be recorded.
+pub fn require_checkout() -> anyhow::Result<()> {
+    if !Path::new(RECORDS).is_dir() {
+        bail!("cannot record: there is no {RECORDS} here; change to the root of a checkout of vcc");
+    }
+    Ok(())
+}
+
+const RECORDS: &str = "results/data";
+
+/// Writes what has changed; a table that cannot be made is refused before anything is written.
+pub fn write_records(results: &Results) -> anyhow::Result<()> {
+    require_checkout()?;
+    let experiments = vcc_lab::experiments();
+    let known = |id: &str| {
+        let it = experiments.iter().find(|it| it.id == id)?.clone();
+        let vcc_lab::Summary { backend, stack, claim, headline, .. } = it;
+        Some(Known { backend, stack, claim, headline })
     };
-    fill_markdown(&text, results, &defaults)
-        .map_err(|problem| anyhow::anyhow!("{name}:{}: {}", problem.line, problem.text))
+    let recorded = record(Path::new(""), results, &known)?;
+    recorded.left_out.iter().for_each(|text| output::complain(text));
+    for (path, text) in &recorded.files {
+        if fs::read_to_string(path).ok().as_ref() != Some(text) {
+            write(path, text)?;
+            output::say(&format!("recorded: {}\n", path.display()));
+        }
+    }
+    Ok(())
 }
 
 fn write_page(path: &Path, results: &Results) -> anyhow::Result<()> {

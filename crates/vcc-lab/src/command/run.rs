@@ -8,10 +8,11 @@ use vcc_command::output;
 use vcc_command::use_underlay;
 use vcc_command::version;
 use vcc_lab::RunOptions;
-use vcc_results::report::{Outcome, Report, render_svg, render_table};
+use vcc_results::report::{Outcome, Report, Results, render_svg, render_table};
 use vcc_results::result::{Backend, Stack};
 
 use crate::progress::Terminal;
+use crate::report;
 use crate::require_directory;
 
 /// Exit status: the runs are valid, and an expectation fails.
@@ -71,6 +72,11 @@ pub struct Arguments {
     #[arg(long, requires = "json")]
     series: bool,
 
+    /// Record the result in the checkout that is the current directory: its figures in
+    /// results/data, its page in docs/results, and its row in the tables
+    #[arg(long, conflicts_with_all = ["quick", "cases"])]
+    record: bool,
+
     /// Draw the result into FILE, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -83,6 +89,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let experiment = vcc_lab::load(&arguments.experiment)?;
     for file in arguments.json.iter().chain(&arguments.plot) {
         require_directory(file)?;
+    }
+    if arguments.record {
+        report::require_checkout()?;
     }
     let options = RunOptions {
         runs: arguments.runs,
@@ -103,7 +112,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(text) = &report.in_short {
         output::say(&format!("\n{text}\n"));
     }
-    Ok(match report.outcome {
+    let outcome = report.outcome;
+    if arguments.record {
+        report::write_records(&Results::from(report))?;
+    }
+    Ok(match outcome {
         Outcome::NotValid => ExitCode::FAILURE,
         Outcome::NotReproduced => ExitCode::from(NOT_REPRODUCED),
         // The runs are what they should be, and nothing speaks against what is expected.

@@ -2,7 +2,7 @@
 
 use super::locate::{Problem, field};
 use std::collections::BTreeMap;
-use vcc_results::report::Expectation;
+use vcc_results::report::{Expectation, Headline};
 
 type Checked = Result<(), Problem>;
 
@@ -17,6 +17,21 @@ pub fn check_names<'a>(cases: impl Iterator<Item = (usize, &'a str)>) -> Checked
         names.push(name);
     }
     Ok(())
+}
+
+/// Fails if the figure that stands for the experiment is none of its metrics and cases.
+pub fn check_headline<'a>(
+    headline: Option<&Headline>,
+    check_metric: impl Fn(&str) -> Result<(), String>,
+    mut cases: impl Iterator<Item = &'a str>,
+) -> Checked {
+    let Some(Headline { metric, case }) = headline else { return Ok(()) };
+    let wrong = |text: String| Problem::new(field!["headline"], text);
+    check_metric(metric).map_err(wrong)?;
+    match cases.any(|name| name == case) {
+        true => Ok(()),
+        false => Err(wrong(format!("there is no case '{case}'"))),
+    }
 }
 
 /// Fails where a case expects something of a metric that there is not, within bounds that no value

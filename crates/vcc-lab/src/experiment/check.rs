@@ -2,7 +2,7 @@
 
 use super::file::File;
 use super::locate::{Problem, Step, field};
-use super::{Case, duration};
+use super::{Case, cases as of_cases, duration};
 use vcc_results::measure::{self, MetricSpec};
 use vcc_traffic::Pattern;
 
@@ -29,6 +29,16 @@ pub(super) fn check(file: &File) -> Checked {
 }
 
 /// Runs after the cases are resolved, because mixes make names of cases.
+pub(super) fn check_headline(file: &File, cases: &[Case]) -> Checked {
+    let check_metric = |name: &str| match file.metrics.iter().any(|metric| metric.name == name) {
+        true => Ok(()),
+        false => Err(format!("there is no metric '{name}'")),
+    };
+    let names = cases.iter().map(|case| case.name.as_str());
+    of_cases::check_headline(file.headline.as_ref(), check_metric, names)
+}
+
+/// Runs after the cases are resolved, likewise.
 pub(super) fn check_in_short(file: &File, cases: &[Case]) -> Checked {
     let Some(spec) = &file.in_short else { return Ok(()) };
     if !file.metrics.iter().any(|metric| metric.name == spec.metric) {

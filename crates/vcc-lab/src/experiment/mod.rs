@@ -29,7 +29,7 @@ use file::{
 use locate::{Problem, Step, field};
 use vcc_fabric::Watch;
 use vcc_results::measure::MetricSpec;
-use vcc_results::report::{InShort, Placed, Plot};
+use vcc_results::report::{Headline, InShort, Placed, Plot};
 use vcc_results::result::{Backend, Schedule, Stack};
 
 const NS_PER_US: u64 = 1000;
@@ -51,6 +51,7 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment> {
         let file: File = document.read()?;
         check::check(&file)?;
         let cases = resolve::cases(&file, &document)?;
+        check::check_headline(&file, &cases)?;
         check::check_in_short(&file, &cases)?;
         Ok((file, cases))
     };
@@ -73,6 +74,14 @@ impl Experiment {
 
     pub fn scale(&self) -> Option<&str> {
         self.file.scale.as_deref()
+    }
+
+    pub fn claim(&self) -> Option<&str> {
+        self.file.claim.as_deref()
+    }
+
+    pub fn headline(&self) -> Option<&Headline> {
+        self.file.headline.as_ref()
     }
 
     pub fn stack(&self) -> Stack {

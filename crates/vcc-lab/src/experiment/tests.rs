@@ -59,6 +59,21 @@ fn refused(source: &str) -> String {
 }
 
 #[test]
+fn a_headline_is_of_what_there_is() {
+    let with = |headline: &str| format!("headline = \"{headline}\"\n{SMALL}");
+    let headline = parse("small.toml", &with("ratio without")).unwrap();
+    assert_eq!(headline.headline().unwrap().case, "without");
+    for (headline, told) in [
+        ("x without", "small.toml:1: headline: there is no metric 'x'"),
+        ("ratio x", "small.toml:1: headline: there is no case 'x'"),
+        ("ratio", "'ratio' is not 'METRIC CASE'"),
+    ] {
+        let error = refused(&with(headline));
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn a_closing_sentence_is_of_what_there_is() {
     let closing = "[in_short]\nmetric = \"ratio\"\ntext = \"{problem} {cure}\"\n\
                    problem = { case = \"without\" }\ncure = { case = \"with\", min = 0.5 }\n";

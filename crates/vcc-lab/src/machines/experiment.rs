@@ -3,9 +3,10 @@
 use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
-use crate::experiment::cases::{check_expectations, check_names};
+use crate::experiment::cases::{check_expectations, check_headline, check_names};
 use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, field, has_key};
+use vcc_results::report::Headline;
 
 #[derive(Debug, Clone)]
 pub struct Experiment(File);
@@ -64,7 +65,9 @@ fn check(file: &File) -> Result<(), Problem> {
     };
     check_metric(&file.machines.plot)
         .map_err(|text| Problem::new(field!["machines", "plot"], text))?;
-    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
+    let names = || file.cases.iter().map(|case| case.name.as_str());
+    check_names(names().enumerate())?;
+    check_headline(file.headline.as_ref(), check_metric, names())?;
     for (index, case) in file.cases.iter().enumerate() {
         let at = |name: &str| field!["cases", index, name];
         if let Some(sizes) = &case.sizes {
@@ -123,6 +126,14 @@ impl Experiment {
 
     pub fn title(&self) -> &str {
         &self.0.title
+    }
+
+    pub fn claim(&self) -> Option<&str> {
+        self.0.claim.as_deref()
+    }
+
+    pub fn headline(&self) -> Option<&Headline> {
+        self.0.headline.as_ref()
     }
 
     pub(super) fn file(&self) -> &File {
@@ -196,6 +207,8 @@ peer_window_bytes = 96000
             ("rtt_us = 2000", "rtt_us = 1000001", "rtt_us: must be at most 1000000"),
             ("window_segs = 3", "window_segs = 0", "window_segs: must be 1 to 1000"),
             ("\"to_100k_mbps\"", "\"to_1m_mbps\"", "there is no metric 'to_1m_mbps'"),
+            ("title", "headline = \"x_ms tap\"\ntitle", "headline: there is no metric 'x_ms'"),
+            ("title", "headline = \"to_100k_ms x\"\ntitle", "headline: there is no case 'x'"),
             ("[100000]", "[]", "machines.sizes: must be 1000"),
             ("\"hold\"", "\"tap\"", "two cases are called 'tap'"),
             ("card = \"tap\"", "card = \"tap\"\noptions = \"-x\"", "those of `card = \"domain\"`"),

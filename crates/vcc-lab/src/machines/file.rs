@@ -3,7 +3,7 @@
 use crate::experiment::{Duration, Ms};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use vcc_results::report::Expectation;
+use vcc_results::report::{Expectation, Headline};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,6 +13,11 @@ pub(super) struct File {
     pub paper: String,
     #[serde(default)]
     pub scale: Option<String>,
+    /// What it shows, in a sentence, and the figure that shows it: for the table of all results.
+    #[serde(default)]
+    pub claim: Option<String>,
+    #[serde(default)]
+    pub headline: Option<Headline>,
     /// The time is of a case, in equal parts for each size and direction.
     pub duration: Duration,
     /// The presence of this table marks an experiment with virtual machines.

@@ -9,7 +9,7 @@ use crate::options::RunOptions;
 use crate::wire;
 use std::fs;
 use std::path::{Path, PathBuf};
-use vcc_results::report::Report;
+use vcc_results::report::{Headline, Report};
 use vcc_results::result::{Backend, Stack};
 
 /// The files of the directory `experiments`: name and text.
@@ -31,6 +31,9 @@ pub struct Summary {
     /// Where it runs, and on which TCP, unless a run says otherwise.
     pub backend: Backend,
     pub stack: Stack,
+    /// For its row in the table of all results.
+    pub claim: Option<String>,
+    pub headline: Option<Headline>,
 }
 
 /// The experiments that are built in, in the order of their names.
@@ -41,6 +44,8 @@ pub fn experiments() -> Vec<Summary> {
         title: it.title().into(),
         backend: it.backend(),
         stack: it.stack(),
+        claim: it.claim().map(Into::into),
+        headline: it.headline().cloned(),
     };
     parsed.map(summary).collect()
 }
@@ -103,6 +108,22 @@ impl Experiment {
             Self::Network(experiment) => experiment.title(),
             Self::Wire(experiment) => experiment.title(),
             Self::Machines(experiment) => experiment.title(),
+        }
+    }
+
+    fn claim(&self) -> Option<&str> {
+        match self {
+            Self::Network(experiment) => experiment.claim(),
+            Self::Wire(experiment) => experiment.claim(),
+            Self::Machines(experiment) => experiment.claim(),
+        }
+    }
+
+    fn headline(&self) -> Option<&Headline> {
+        match self {
+            Self::Network(experiment) => experiment.headline(),
+            Self::Wire(experiment) => experiment.headline(),
+            Self::Machines(experiment) => experiment.headline(),
         }
     }
 

@@ -5,11 +5,12 @@ use super::file::{self, File};
 use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
-use crate::experiment::cases::{check_expectations, check_names};
+use crate::experiment::cases::{check_expectations, check_headline, check_names};
 use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, Step, field, has_key};
 use crate::experiment::translation;
 use std::collections::BTreeMap;
+use vcc_results::report::Headline;
 use vcc_results::result::Schedule;
 
 type Checked<T> = Result<T, Problem>;
@@ -40,7 +41,9 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
 fn check(file: &File) -> Checked<()> {
     file.duration.check()?;
     check_metric(&file.wire.plot).map_err(|text| Problem::new(field!["wire", "plot"], text))?;
-    check_names(file.cases.iter().map(|case| case.name.as_str()).enumerate())?;
+    let names = || file.cases.iter().map(|case| case.name.as_str());
+    check_names(names().enumerate())?;
+    check_headline(file.headline.as_ref(), check_metric, names())?;
     let check_other = |name: &str| match file.cases.iter().any(|case| case.name == name) {
         true => Ok(()),
         false => Err(format!("there is no case '{name}'")),
@@ -97,6 +100,14 @@ impl Experiment {
 
     pub fn title(&self) -> &str {
         &self.file.title
+    }
+
+    pub fn claim(&self) -> Option<&str> {
+        self.file.claim.as_deref()
+    }
+
+    pub fn headline(&self) -> Option<&Headline> {
+        self.file.headline.as_ref()
     }
 
     pub(super) fn paper(&self) -> &str {
@@ -183,6 +194,8 @@ with = { rate_limit_mbps = 2000 }
             ("\"enforce\"", "\"enforce\", sender.vcc.underlay = \"x\"", "`x` is not an underlay"),
             ("cpu_added_points", "cpu", "small.toml:11: wire.plot: there is no metric 'cpu'"),
             ("runs = 2", "runs = 0", "small.toml:8: duration.runs: must be more than 0"),
+            ("title", "headline = \"x with-10\"\ntitle", "there is no metric 'x'"),
+            ("title", "headline = \"cpu_added_points x\"\ntitle", "headline: there is no case 'x'"),
             ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
             ("flows = 1\n", "flows = 1\nexpect.x = { max = 1 }\n", "there is no metric 'x'"),
         ];

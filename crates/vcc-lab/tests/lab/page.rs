@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use vcc_testing::can_attach;
 
 use crate::browser::{Browser, Screen};
-use crate::lab;
 use crate::runs::{EXPERIMENT, folder, written};
+use crate::{Said, command, lab};
 
 /// A result with many cases of long names, some of which fail and some of which do not count.
 fn result(id: &str, backend: &str) -> Value {
@@ -138,6 +138,63 @@ fn what_is_no_result_is_told_and_no_page_is_made() {
     let complaint = lab(&format!("report {folder} --output /nowhere/page.html")).complaint(1);
     assert!(complaint.contains("there is no directory /nowhere"), "{complaint}");
     assert!(lab("report").complaint(2).contains("<RESULT>"));
+}
+
+/// A folder with what the command needs of a checkout.
+fn checkout(name: &str) -> PathBuf {
+    let folder = folder(name);
+    for part in ["results/data", "docs/results"] {
+        fs::create_dir_all(folder.join(part)).expect("a folder");
+    }
+    let table = "<!-- measured: experiments * -->\n<!-- /measured -->\n";
+    fs::write(folder.join("docs/results.md"), table).expect("written");
+    fs::write(folder.join("README.md"), "no table\n").expect("written");
+    folder
+}
+
+fn at(folder: &Path, arguments: &str) -> Said {
+    let mut command = command();
+    command.current_dir(folder).args(arguments.split_whitespace());
+    command.output().expect("the command").into()
+}
+
+#[test]
+fn a_result_is_recorded() {
+    let folder = checkout("recording");
+    let text = result("mine", "virtual").to_string();
+    fs::write(folder.join("result.json"), text).expect("written");
+    let files = ["results/data/mine.json", "docs/results/mine.md", "docs/results.md"];
+    let said: String = files.iter().map(|file| format!("recorded: {file}\n")).collect();
+    assert_eq!(at(&folder, "report result.json --record").well(), said);
+    assert_eq!(at(&folder, "report result.json --record").well(), "", "nothing is new");
+    let table = fs::read_to_string(folder.join("docs/results.md")).expect("UTF-8");
+    assert!(table.contains("| [`mine`](results/mine.md) |"), "{table}");
+    assert!(!folder.join("report.html").exists(), "a page is made only on request");
+}
+
+#[test]
+fn a_run_is_recorded() {
+    if !can_attach() {
+        return;
+    }
+    let folder = checkout("run-and-record");
+    let file = written(&folder, EXPERIMENT);
+    at(&folder, &format!("run {file} --record"));
+    let table = fs::read_to_string(folder.join("docs/results.md")).expect("UTF-8");
+    assert!(table.contains("A legacy guest beside one with ECN"), "{table}");
+    let recorded = fs::read_dir(folder.join("results/data")).expect("data").count();
+    assert_eq!(recorded, 1);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_the_run() {
+    let folder = folder("no-checkout");
+    for command in ["report --record", "run vcc-fig11 --record"] {
+        let complaint = at(&folder, command).complaint(1);
+        assert!(complaint.contains("cannot record: there is no results/data here"), "{complaint}");
+    }
+    let complaint = at(&folder, "run vcc-fig11 --record --quick").complaint(2);
+    assert!(complaint.contains("--quick"), "{complaint}");
 }
 
 /// A phone makes room for what is too wide and shows all of it smaller; other screens scroll.

@@ -26,6 +26,13 @@ pub struct Results {
     pub left_out: Vec<String>,
 }
 
+impl From<Report> for Results {
+    fn from(report: Report) -> Self {
+        let path = report.experiment.clone().into();
+        Self { files: vec![ResultFile { path, report }], ..Self::default() }
+    }
+}
+
 /// All results in these files, and in the files `*.json` of these directories.
 ///
 /// Other files of a directory are left out, and so are copies of files that have been read. Any

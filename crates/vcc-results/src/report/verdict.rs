@@ -138,18 +138,27 @@ fn judgement(
 impl Verdict {
     /// The bounds in words; `other` is the case to compare with, if it is to be named.
     pub(super) fn wanted(&self, other: Option<&str>) -> String {
-        let bounds = match (self.min, self.max) {
-            (Some(min), Some(max)) => Some(format!("{min} to {max}")),
-            (Some(min), None) => Some(format!("at least {min}")),
-            (None, Some(max)) => Some(format!("at most {max}")),
-            (None, None) => None,
-        };
-        let times = other.map(|other| format!(" times {other}")).unwrap_or_default();
-        let bounds = bounds.map(|bounds| bounds + &times);
-        let each = |spread: f64| format!("each run within {:.0} % of the median", 100.0 * spread);
-        let parts = [bounds, self.spread.map(each)];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        wanted((self.min, self.max), self.spread, other)
     }
+}
+
+/// Bounds in words.
+pub(super) fn wanted(
+    bounds: (Option<f64>, Option<f64>),
+    spread: Option<f64>,
+    other: Option<&str>,
+) -> String {
+    let bounds = match bounds {
+        (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+        (Some(min), None) => Some(format!("at least {min}")),
+        (None, Some(max)) => Some(format!("at most {max}")),
+        (None, None) => None,
+    };
+    let times = other.map(|other| format!(" times {other}")).unwrap_or_default();
+    let bounds = bounds.map(|bounds| bounds + &times);
+    let each = |spread: f64| format!("each run within {:.0} % of the median", 100.0 * spread);
+    let parts = [bounds, spread.map(each)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Verdict {

@@ -23,7 +23,7 @@ use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, TopologyKind};
 use vcc_results::measure::MetricSpec;
-use vcc_results::report::{Expectation, InShort, Plot};
+use vcc_results::report::{Expectation, Headline, InShort, Plot};
 use vcc_results::result::{Backend, Schedule, Stack};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -36,6 +36,11 @@ pub(super) struct File {
     /// Differences from the paper.
     #[serde(default)]
     pub scale: Option<String>,
+    /// What it shows, in a sentence, and the figure that shows it: for the table of all results.
+    #[serde(default)]
+    pub claim: Option<String>,
+    #[serde(default)]
+    pub headline: Option<Headline>,
     pub network: Network,
     #[serde(default)]
     pub hosts: HostForm,

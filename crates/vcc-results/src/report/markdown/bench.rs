@@ -1,7 +1,7 @@
 //! The block of a benchmark.
 
-use super::origin::{build, command, machine, time};
-use super::text::{line, table, wrapped};
+use super::origin::{build, command, kernel, machine, time};
+use super::text::{code, line, table, wrapped};
 use crate::report::BenchReport;
 use crate::report::bench::{Figure, Figures, Measurements, Spread};
 
@@ -96,8 +96,8 @@ fn origin(report: &BenchReport) -> String {
         "Measured on {} with {}; {}. {}",
         time(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
-        machine(&report.machine),
-        command(&report.command),
+        machine(kernel(&report.machine), report.machine.cpus),
+        code(&command(&report.command)),
     )
 }
 

@@ -1,37 +1,25 @@
 //! A curve as tables: a row per line, a column per place on the horizontal axis.
 
 use super::text::{code, line, table, wrapped};
-use crate::report::figure::Figure;
 use crate::report::numbers::number;
-use crate::report::{CaseReport, Report};
+use crate::report::record::{Curve, Record, Row};
 use vcc_plot::LinePanel;
-
-/// The metric, the horizontal axis and the panels, if the experiment's figure is a curve.
-fn drawn(report: &Report) -> Option<(&str, &str, &[LinePanel])> {
-    match &report.figure {
-        Figure::Lines { x, y, panels, .. } if report.definitions.contains_key(y) => {
-            Some((y, x, panels))
-        }
-        _ => None,
-    }
-}
 
 /// Of an experiment with a curve, other tables are of the cases that are judged, that the paper has
 /// a figure of, or that others are compared with.
-pub fn is_in_curve(report: &Report, case: &CaseReport, metric: &str) -> bool {
+pub fn is_in_curve(record: &Record, row: &Row) -> bool {
     let is_base = || {
-        let verdicts = report.cases.iter().flat_map(|case| &case.verdicts);
-        let mut bases = verdicts.filter(|verdict| verdict.metric == metric);
-        bases.any(|verdict| verdict.relative_to.as_ref() == Some(&case.name))
+        let mut bases = record.rows.iter().filter(|other| other.metric == row.metric);
+        bases.any(|other| {
+            other.judged.as_ref().is_some_and(|it| it.relative_to.as_ref() == Some(&row.case))
+        })
     };
-    let is_judged = || case.verdicts.iter().any(|verdict| verdict.metric == metric);
-    let of_paper = || case.metrics.get(metric).is_some_and(|it| it.paper.is_some());
-    drawn(report).is_some() && !is_judged() && !of_paper() && !is_base()
+    record.curve.is_some() && row.judged.is_none() && row.paper.is_none() && !is_base()
 }
 
 /// A sentence, and a table per panel.
-pub fn curve(report: &Report) -> Vec<String> {
-    let Some((metric, x, panels)) = drawn(report) else { return Vec::new() };
+pub fn curve(record: &Record) -> Vec<String> {
+    let Some(Curve { metric, x, panels }) = &record.curve else { return Vec::new() };
     let mut parts = vec![wrapped(&format!("Medians of {} by {}:", code(metric), line(x)))];
     parts.extend(panels.iter().map(of_panel));
     parts

@@ -16,18 +16,17 @@ pub enum Part {
 
 #[derive(Debug, PartialEq)]
 pub struct Block {
-    /// Of its first marker, from 1 on; 0 of a block that the file does not have yet.
+    /// Of its first marker, from 1 on.
     pub line: usize,
     /// The first marker as it is written.
     pub marker: String,
     pub kind: Kind,
-    pub body: Vec<Part>,
+    pub body: String,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    Experiment(Selector),
-    /// Patterns, in which `*` stands for anything.
+    /// Patterns, in which `*` at the end stands for anything.
     Experiments(Vec<String>),
     Table(Table),
     Bench(String),
@@ -61,7 +60,7 @@ pub struct Row {
 /// The parts of a file; `Err` names the line of a marker that cannot be understood.
 pub fn parse(text: &str) -> Result<Vec<Part>, Problem> {
     let mut lines = text.split_inclusive('\n').enumerate();
-    let mut open: Vec<Block> = Vec::new();
+    let mut open: Option<Block> = None;
     let mut parts = Vec::new();
     let mut in_code = false;
     while let Some((index, line)) = lines.next() {
@@ -70,11 +69,10 @@ pub fn parse(text: &str) -> Result<Vec<Part>, Problem> {
             in_code = !in_code;
         }
         if !in_code && trimmed == END {
-            let Some(block) = open.pop() else {
+            let Some(block) = open.take() else {
                 return Err(problem(number, format!("unmatched '{END}': no block is open")));
             };
-            let into = open.last_mut().map_or(&mut parts, |outer| &mut outer.body);
-            into.push(Part::Block(block));
+            parts.push(Part::Block(block));
         } else if !in_code && trimmed.starts_with(BEGIN) {
             let mut marker = line.to_owned();
             while !marker.contains(COMMENT_END) {
@@ -83,21 +81,20 @@ pub fn parse(text: &str) -> Result<Vec<Part>, Problem> {
                 };
                 marker += more;
             }
+            if let Some(outer) = &open {
+                return Err(problem(outer.line, no_end(outer)));
+            }
             let kind = kind(number, &marker)?;
-            match open.last() {
-                Some(Block { kind: Kind::Experiments(_), .. }) | None => {}
-                Some(outer) => return Err(problem(outer.line, no_end(outer))),
-            }
-            open.push(Block { line: number, marker, kind, body: Vec::new() });
+            open = Some(Block { line: number, marker, kind, body: String::new() });
+        } else if let Some(block) = &mut open {
+            block.body += line;
+        } else if let Some(Part::Text(text)) = parts.last_mut() {
+            text.push_str(line);
         } else {
-            let into = open.last_mut().map_or(&mut parts, |outer| &mut outer.body);
-            match into.last_mut() {
-                Some(Part::Text(text)) => text.push_str(line),
-                _ => into.push(Part::Text(line.to_owned())),
-            }
+            parts.push(Part::Text(line.to_owned()));
         }
     }
-    match open.last() {
+    match &open {
         Some(block) => Err(problem(block.line, no_end(block))),
         None => Ok(parts),
     }
@@ -121,9 +118,6 @@ fn kind(line: usize, marker: &str) -> Result<Kind, Problem> {
     let words: Vec<&str> = first.split_whitespace().collect();
     let is_alone = rest.trim().is_empty();
     match words[..] {
-        ["experiment", ref of @ ..] if is_alone => {
-            selector(of).map(Kind::Experiment).map_err(|text| problem(line, text))
-        }
         ["experiments", ref patterns @ ..] if is_alone && !patterns.is_empty() => {
             Ok(Kind::Experiments(patterns.iter().map(|&pattern| pattern.to_owned()).collect()))
         }
@@ -132,8 +126,7 @@ fn kind(line: usize, marker: &str) -> Result<Kind, Problem> {
         _ => Err(problem(
             line,
             format!(
-                "'measured: {}' is none of 'experiment ID', 'experiments PATTERN', 'table' and \
-                 'bench NAME'",
+                "'measured: {}' is none of 'experiments PATTERN', 'table' and 'bench NAME'",
                 first.trim()
             ),
         )),
@@ -143,7 +136,7 @@ fn kind(line: usize, marker: &str) -> Result<Kind, Problem> {
 /// `ID [live|virtual] [newreno|modern]`
 fn selector(words: &[&str]) -> Result<Selector, String> {
     let [id, conditions @ ..] = words else {
-        return Err("the marker names no experiment".into());
+        return Err("the row names no experiment".into());
     };
     let (mut backend, mut stack) = (None, None);
     for word in conditions {
@@ -203,7 +196,7 @@ pub fn render(parts: &[Part]) -> String {
             Part::Block(block) => {
                 text += block.marker.trim_end();
                 text += "\n";
-                text += &render(&block.body);
+                text += &block.body;
                 text += END;
                 text += "\n";
             }

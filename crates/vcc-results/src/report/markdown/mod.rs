@@ -1,26 +1,25 @@
-//! Writes measured figures into Markdown files, between markers that such a file has:
+//! Writes records as Markdown: a page of each, and tables between markers that a file has:
 //!
-//! - `<!-- measured: experiment ID [live|virtual] [newreno|modern] -->`: the table of one
-//!   experiment;
-//! - `<!-- measured: experiments PATTERN... -->`: the tables of all experiments that match, each
-//!   between markers of its own, which are added in the order of the experiments' names;
+//! - `<!-- measured: experiments PATTERN... -->`: a row for each record whose experiment matches;
 //! - `<!-- measured: table ... -->`: rows of several experiments, named in the marker itself;
 //! - `<!-- measured: bench NAME -->`: figures of `vcc-lab bench NAME`.
 //!
 //! `<!-- /measured -->` ends each of them. Everything outside the markers is kept, and so is every
-//! block for which there is no result. A marker without backend or stack means the experiment's
+//! block or row for which there is no record. A row without backend or stack means the experiment's
 //! default.
 
 mod bench;
 mod curve;
 mod document;
-mod experiment;
 mod fill;
-mod origin;
+pub(super) mod origin;
+mod page;
 mod rows;
+mod summary;
 mod text;
 
-pub use fill::{Defaults, Filled, fill_markdown};
+pub use fill::fill_markdown;
+pub use page::page;
 
 /// What is wrong with a file, and in which line.
 #[derive(Debug, PartialEq, Eq)]

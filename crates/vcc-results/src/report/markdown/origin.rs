@@ -1,6 +1,6 @@
 //! Where figures come from: build, time, machine, command.
 
-use super::text::{code, line};
+use super::text::line;
 use crate::report::{Machine, when};
 
 /// `vcc 0.1.0 (2b0d7f4)`; files of older builds do not say.
@@ -13,21 +13,19 @@ pub fn time(unix_s: u64) -> String {
 }
 
 /// The day alone.
-pub fn day(unix_s: u64) -> String {
-    let time = time(unix_s);
-    time.split(' ').next().filter(|day| day.contains('-')).map_or(time.clone(), str::to_owned)
+pub fn day(time: &str) -> &str {
+    time.split(' ').next().filter(|day| day.contains('-')).unwrap_or(time)
 }
 
 /// `Linux 6.18.5, 2 CPUs`
-pub fn machine(machine: &Machine) -> String {
-    let cpus = if machine.cpus == 1 { "CPU" } else { "CPUs" };
-    format!("{}, {} {cpus}", kernel(machine), machine.cpus)
+pub fn machine(kernel: &str, cpus: usize) -> String {
+    let unit = if cpus == 1 { "CPU" } else { "CPUs" };
+    format!("{}, {cpus} {unit}", line(&format!("Linux {kernel}")))
 }
 
 /// Without the distributor's suffix.
-fn kernel(machine: &Machine) -> String {
-    let version = machine.kernel.split(['-', '+']).next().unwrap_or_default();
-    line(&format!("Linux {version}"))
+pub fn kernel(machine: &Machine) -> &str {
+    machine.kernel.split(['-', '+']).next().unwrap_or_default()
 }
 
 /// The command that measures it again: the recorded one, without where it wrote its files. Before there
@@ -39,6 +37,9 @@ pub fn command(recorded: &str) -> String {
     let mut arguments = words.iter().skip(1).peekable();
     arguments.next_if(|word| *word == "lab");
     while let Some(word) = arguments.next() {
+        if word == "--record" {
+            continue;
+        }
         if WRITES.contains(&word.as_str()) {
             arguments.next();
         } else if !WRITES.iter().any(|option| word.starts_with(&format!("{option}="))) {
@@ -47,7 +48,7 @@ pub fn command(recorded: &str) -> String {
             kept.push(if word.contains('/') { name.to_owned() } else { word.clone() });
         }
     }
-    code(&kept.join(" "))
+    kept.join(" ")
 }
 
 /// Words of a command line that was written for a shell, with single quotes.
@@ -77,17 +78,17 @@ mod tests {
     #[test]
     fn a_command_is_told_without_places_of_the_machine() {
         let recorded =
-            r"/opt/build/vcc-lab run vcc-fig11 --runs 9 --json '/a b/c.json' --plot=x.svg";
-        assert_eq!(command(recorded), "`vcc-lab run vcc-fig11 --runs 9`");
-        assert_eq!(command("./vcc-lab run tmp/it.toml --series"), "`vcc-lab run it.toml --series`");
-        assert_eq!(command("/usr/bin/vcc lab run lab"), "`vcc-lab run lab`");
-        assert_eq!(command("target/release/vcc bench host"), "`vcc-lab bench host`");
+            r"/opt/build/vcc-lab run vcc-fig11 --runs 9 --record --json '/a b/c.json' --plot=x.svg";
+        assert_eq!(command(recorded), "vcc-lab run vcc-fig11 --runs 9");
+        assert_eq!(command("./vcc-lab run tmp/it.toml --series"), "vcc-lab run it.toml --series");
+        assert_eq!(command("/usr/bin/vcc lab run lab"), "vcc-lab run lab");
+        assert_eq!(command("target/release/vcc bench host"), "vcc-lab bench host");
         assert_eq!(words(r"a 'it'\''s' ''"), ["a", "it's"]);
     }
 
     #[test]
     fn a_clock_that_was_not_set_has_no_day() {
-        assert_eq!(day(1_709_164_800), "2024-02-29");
-        assert_eq!(day(0), "an unknown day");
+        assert_eq!(day(&time(1_709_164_800)), "2024-02-29");
+        assert_eq!(day(&time(0)), "an unknown day");
     }
 }

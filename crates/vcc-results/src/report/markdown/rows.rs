@@ -1,11 +1,11 @@
 //! A table of rows from several experiments, each of which says where it comes from.
 
 use super::document::{Row, Table};
-use super::experiment::{figure, judgement, required};
 use super::origin::{build, day};
+use super::page::{figure, judgement, required};
 use super::text::{code, line, row, table};
 use crate::report::numbers::number;
-use crate::report::{CaseReport, Report};
+use crate::report::record::Record;
 
 /// Columns beside those of the label and of the cases; the first three are of the last case.
 const BESIDE: [&str; 4] = ["paper", "required", "verdict", "measured"];
@@ -33,49 +33,39 @@ pub fn block(
     Ok(format!("\n{text}\n"))
 }
 
-/// None where the result is of selected cases, and not of these.
-pub fn cells(spec: &Row, report: &Report) -> Result<Option<Vec<String>>, String> {
-    if !report.definitions.contains_key(&spec.metric) {
-        let known: Vec<&str> = report.definitions.keys().map(String::as_str).collect();
+pub fn cells(spec: &Row, record: &Record) -> Result<Vec<String>, String> {
+    if !record.definitions.contains_key(&spec.metric) {
+        let known: Vec<&str> = record.definitions.keys().map(String::as_str).collect();
         return Err(format!(
             "{} has no metric '{}': it has {}",
-            report.experiment,
+            record.experiment,
             spec.metric,
             known.join(", ")
         ));
     }
-    let mut cases: Vec<Option<&CaseReport>> = Vec::new();
-    for name in &spec.cases {
-        let case = report.cases.iter().find(|case| case.name == *name);
-        match case {
-            None if name != "-" && report.complete => {
-                let known: Vec<&str> = report.cases.iter().map(|case| case.name.as_str()).collect();
-                return Err(format!(
-                    "{} has no case '{name}': it has {}",
-                    report.experiment,
-                    known.join(", ")
-                ));
-            }
-            None if name != "-" => return Ok(None),
-            case => cases.push(case),
+    let mut rows = Vec::new();
+    for case in &spec.cases {
+        let row = record.row(&spec.metric, case);
+        if case != "-" && row.is_none() && !record.has_case(case) {
+            return Err(format!("{} has no case '{case}'", record.experiment));
         }
+        rows.push(match (case.as_str(), row) {
+            ("-", _) => (String::new(), None),
+            (_, row) => (row.map_or_else(|| "no valid run".into(), figure), row),
+        });
     }
-    let measured = |case: &CaseReport| {
-        case.metrics.get(&spec.metric).map_or_else(|| "no valid run".into(), figure)
-    };
+    let last = rows.last().and_then(|(_, row)| *row);
+    let judged = last.and_then(|row| row.judged.as_ref());
     let mut cells = vec![line(&spec.label)];
-    cells.extend(cases.iter().map(|case| case.map(measured).unwrap_or_default()));
-    let last = cases.last().copied().flatten();
-    let paper = last.and_then(|case| case.metrics.get(&spec.metric)?.paper);
-    let verdict = last.and_then(|case| case.verdicts.iter().find(|it| it.metric == spec.metric));
-    cells.push(paper.map(number).unwrap_or_default());
-    cells.push(verdict.map(required).unwrap_or_default());
-    cells.push(verdict.map(judgement).unwrap_or_default());
+    cells.extend(rows.into_iter().map(|(text, _)| text));
+    cells.push(last.and_then(|row| row.paper).map(number).unwrap_or_default());
+    cells.push(judged.map(required).unwrap_or_default());
+    cells.push(judged.map(judgement).unwrap_or_default());
     cells.push(format!(
         "{}, {}, {}",
-        code(&report.experiment),
-        day(report.finished_unix_s),
-        build(report.vcc_version.as_deref()),
+        code(&record.experiment),
+        day(&record.measured),
+        build(record.vcc_version.as_deref()),
     ));
-    Ok(Some(cells))
+    Ok(cells)
 }

@@ -1,7 +1,10 @@
-use super::{Defaults, Filled, Problem, fill_markdown};
+use super::{Problem, fill_markdown, page};
 use crate::report::bench::{Cost, Figures, Measurements, SegmentCost, Spread, Throughput};
 use crate::report::tests::report;
-use crate::report::{BenchReport, CaseReport, Figure, Machine, Report, ResultFile, Results};
+use crate::report::{
+    BenchReport, CaseReport, Figure, Folder, Headline, Known, Machine, Record, Report, ResultFile,
+    Results,
+};
 use crate::result::{Backend, Stack};
 use vcc_plot::{Line, LinePanel, Scale};
 
@@ -16,36 +19,41 @@ fn of(experiment: &str) -> Report {
     Report { experiment: experiment.into(), definitions, ..report(true, true) }
 }
 
-fn fill(text: &str, results: &Results) -> Result<Filled, Problem> {
-    let defaults = Defaults { backend: Backend::Live, stack: Stack::NewReno };
-    let known = ["vcc-fig2", "vcc-fig11", "acdc-fig15"];
-    fill_markdown(text, results, &|id| known.contains(&id).then_some(defaults))
+fn known(id: &str) -> Option<Known> {
+    let (backend, stack) = (Backend::Live, Stack::NewReno);
+    let known = Known { backend, stack, claim: None, headline: None };
+    ["vcc-fig2", "vcc-fig11", "acdc-fig15"].contains(&id).then_some(known)
+}
+
+fn fill(text: &str, results: &Results) -> Result<String, Problem> {
+    let mut folder = Folder::default();
+    folder.add(results);
+    fill_markdown(text, &folder, &known)
 }
 
 #[track_caller]
 fn filled(text: &str, results: &Results) -> String {
-    let Filled { text: once, .. } = fill(text, results).unwrap_or_else(|it| panic!("{it:?}"));
+    let once = fill(text, results).unwrap_or_else(|it| panic!("{it:?}"));
     let again = fill(&once, results).unwrap_or_else(|it| panic!("{it:?}"));
-    assert_eq!(again.text, once, "a second time changes nothing");
+    assert_eq!(again, once, "a second time changes nothing");
     once
 }
 
-const ONE: &str =
-    "before\n\n<!-- measured: experiment vcc-fig11 -->\nstale\n<!-- /measured -->\nafter\n";
+fn modern(seed: u64) -> Report {
+    Report { stack: Stack::Modern, seed, ..of("vcc-fig11") }
+}
 
 #[test]
-fn a_block_has_figures_bounds_verdicts_and_where_they_come_from() {
+fn a_page_has_figures_bounds_verdicts_and_where_they_come_from() {
     let mut full = of("vcc-fig11");
     full.scale = Some("a tenth\nof it".into());
     full.paper = "it starves".into();
     full.machine.kernel = "6.18-local".into();
     full.definitions.insert("ratio".into(), "one | over the other".into());
     full.command = "/home/somebody/vcc-lab run vcc-fig11 --json /tmp/x.json".into();
-    let text = filled(ONE, &results(vec![full]));
-    assert!(text.starts_with("before\n\n<!-- measured: experiment vcc-fig11 -->\n"), "{text}");
-    assert!(text.ends_with("\n<!-- /measured -->\nafter\n") && !text.contains("stale"), "{text}");
+    let text = page("vcc-fig11", &Record::of(&full));
     for part in [
-        "### `vcc-fig11`: starvation\n\nReproduced.\n",
+        "# `vcc-fig11`: starvation\n\nReproduced. [All results](../results.md)\n",
         "| `ratio` | `without` | 0.09400 (0.09000 to 0.100) | 3 | 0.142 | at most 0.2 | holds, 75 % |",
         "`ratio`: one \\| over the other.",
         "*Paper:* it starves",
@@ -74,7 +82,7 @@ fn a_curve_is_a_table_and_only_its_judged_cases_have_rows() {
     let panels = vec![LinePanel { title: "1 MB".into(), lines }];
     let (x, y) = ("servers".into(), "ratio".into());
     full.figure = Figure::Lines { x, x_scale: Scale::Linear, y, panels };
-    let text = filled(ONE, &results(vec![full]));
+    let text = page("vcc-fig11", &Record::of(&full));
     for part in [
         "Medians of `ratio` by servers:\n\n| 1 MB | 1 | 4 | 20 |\n|---|---|---|---|\n",
         "\n| `without` | 0.250 |  | 0.500 |\n| `with` |  | 2.000 |  |\n",
@@ -86,88 +94,67 @@ fn a_curve_is_a_table_and_only_its_judged_cases_have_rows() {
     assert!(!text.contains("| `ratio` | `with` |"), "{text}");
 }
 
+const ALL: &str = "before\n\n<!-- measured: experiments vcc-* acdc-fig15 -->\nstale\n<!-- /measured -->\n\
+                   after\n";
+
 #[test]
-fn what_was_not_measured_stays() {
-    let both = format!("{ONE}<!-- measured: experiment acdc-fig15 -->\nkept\n<!-- /measured -->\n");
-    let Filled { text, written } = fill(&both, &results(vec![of("vcc-fig11")])).unwrap();
-    assert!(text.contains("-->\nkept\n<!-- /measured -->\n"), "{text}");
-    assert_eq!(written, ["vcc-fig11"]);
-    let quick = Report { quick: true, ..of("vcc-fig11") };
-    assert_eq!(filled(ONE, &results(vec![quick])), ONE, "a look is no figure to be cited");
+fn the_table_of_all_results_has_a_row_for_each_that_matches() {
+    let mut failed = Report { finished_unix_s: 2_000_000_000, ..report(true, false) };
+    failed.experiment = "vcc-fig2".into();
+    let all = vec![of("vcc-fig11"), of("acdc-fig15"), failed, of("acdc-fig1"), modern(3)];
+    let text = filled(ALL, &results(all));
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| [")).collect();
+    let row = "| [`vcc-fig11`](results/vcc-fig11.md) | starvation | `ratio` `without` | 0.142 | \
+               0.09400 (0.09000 to 0.100) | reproduced | 2024-02-29 | 0.1.0 (2b0d7f4) |";
+    assert_eq!(rows[1], row);
+    let begins = |row: &str, name: &str| row.starts_with(&format!("| [`{name}`]("));
+    for (row, name) in
+        rows.iter().zip(["vcc-fig2", "vcc-fig11", "vcc-fig11-live-modern", "acdc-fig15"])
+    {
+        assert!(begins(row, name), "{name}: {row}");
+    }
+    assert_eq!(rows.len(), 4, "{text}");
+    assert!(rows[0].contains("| **not reproduced** | 2033-05-18 |"), "{}", rows[0]);
+    assert!(text.starts_with("before\n\n<!-- measured: experiments vcc-* acdc-fig15 -->\n\n|"));
+    assert!(text.ends_with("|\n\n<!-- /measured -->\nafter\n") && !text.contains("stale"));
+}
+
+#[test]
+fn an_experiments_file_chooses_the_row_and_its_words() {
+    let mut report = of("vcc-fig11");
+    let mut with = report.cases[0].clone();
+    with.name = "with".into();
+    with.metrics.get_mut("ratio").unwrap().median = 0.095;
+    with.verdicts[0].relative_to = Some("without".into());
+    with.verdicts[0].value = Some(1.5);
+    report.cases.push(with);
+    let mut folder = Folder::default();
+    folder.add(&results(vec![report]));
+    let row = |headline: Option<&str>| {
+        let headline = headline.map(|it| Headline::try_from(it.to_owned()).unwrap());
+        let named = Known { headline, claim: Some("it starves".into()), ..known("vcc-fig11")? };
+        Some(fill_markdown(ALL, &folder, &|_| Some(named.clone())))
+    };
+    let by_itself = row(None).unwrap().unwrap();
+    let part = "| it starves | `ratio` `with` | 0.142 | 0.09500 (0.09000 to 0.100), 1.500 times `without` |";
+    assert!(by_itself.contains(part), "a case with vcc goes before others: {by_itself}");
+    let named = row(Some("ratio without")).unwrap().unwrap();
+    assert!(
+        named.contains("| `ratio` `without` | 0.142 | 0.09400 (0.09000 to 0.100) |"),
+        "{named}"
+    );
+    let none = row(Some("ratio native")).unwrap().unwrap();
+    assert!(none.contains("| it starves | `ratio` `native` |  | no valid run |"), "{none}");
+}
+
+#[test]
+fn other_text_stays() {
+    let none = results(vec![]);
     assert_eq!(filled("no marker\n", &results(vec![of("vcc-fig11")])), "no marker\n");
     let code = "```\n<!-- measured: nothing -->\n```\n";
-    assert_eq!(filled(code, &results(vec![])), code, "an example is no marker");
-}
-
-#[test]
-fn the_newest_result_counts_and_conditions_are_told_apart() {
-    let at = |finished_unix_s, seed| Report { finished_unix_s, seed, ..of("vcc-fig11") };
-    let text = filled(ONE, &results(vec![at(1, 1), at(100, 2), at(50, 3)]));
-    assert!(text.replace('\n', " ").contains("seed 2;"), "{text}");
-    let marked = ONE.replace("vcc-fig11 ", "vcc-fig11 modern ");
-    let text = filled(&marked, &results(vec![of("vcc-fig11"), modern(9)]));
-    assert!(text.replace('\n', " ").contains("stack modern, seed 9;"), "{text}");
-}
-
-fn modern(seed: u64) -> Report {
-    Report { stack: Stack::Modern, seed, ..of("vcc-fig11") }
-}
-
-/// Figures that a reader compares with the paper's are of the paper's stack, and on the backend that
-/// the experiment is made for.
-#[test]
-fn a_marker_without_conditions_means_the_experiments_defaults() {
-    let newer = |report: Report| Report { finished_unix_s: 2_000_000_000, ..report };
-    let in_virtual_time = || Report { backend: Backend::Virtual, ..of("vcc-fig11") };
-    let orders: [fn(Report, Report) -> Vec<Report>; 2] = [|a, b| vec![a, b], |a, b| vec![b, a]];
-    for order in orders {
-        for other in [modern(9), in_virtual_time()] {
-            let both = results(order(of("vcc-fig11"), newer(other)));
-            let text = filled(ONE, &both).replace('\n', " ");
-            assert!(text.contains("live, stack newreno, seed 1;"), "{text}");
-            let rows = filled(TABLE, &both);
-            assert!(rows.contains("`vcc-fig11`, 2024-02-29,"), "not the newer one: {rows}");
-            let section = "<!-- measured: experiments vcc-* -->\n<!-- /measured -->\n";
-            let text = filled(section, &both);
-            assert_eq!(text.matches("### `vcc-fig11`").count(), 2, "each has its block: {text}");
-        }
-    }
-    assert_eq!(filled(ONE, &results(vec![modern(9)])), ONE, "it is not what the block is of");
-}
-
-/// Nothing says which stack is the default of an experiment that is not built in.
-#[test]
-fn conditions_of_an_experiment_of_ones_own_are_to_be_named() {
-    let own = ONE.replace("vcc-fig11", "mine");
-    let of_stack = |stack| Report { stack, ..of("mine") };
-    let text = filled(&own, &results(vec![of_stack(Stack::Modern)])).replace('\n', " ");
-    assert!(text.contains("stack modern, seed 1;"), "{text}");
-    let both = results(vec![of_stack(Stack::NewReno), of_stack(Stack::Modern)]);
-    let problem = fill(&own, &both).unwrap_err();
-    assert_eq!(problem.line, 3);
-    assert!(problem.text.contains("'mine live modern'"), "{}", problem.text);
-}
-
-/// A new experiment gets its place by itself: figure 2 before figure 11.
-#[test]
-fn a_section_has_all_experiments_that_match_in_their_order() {
-    let section = "# vCC\n\n<!-- measured: experiments vcc-* peers-x -->\nby hand\n<!-- /measured -->\n\
-                   end\n";
-    let all = ["vcc-fig11", "acdc-fig15", "vcc-fig2"].map(of).into();
-    let text = filled(section, &results(all));
-    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
-    assert!(at("by hand") < at("<!-- measured: experiment vcc-fig2 live newreno -->"));
-    assert!(at("### `vcc-fig2`") < at("<!-- measured: experiment vcc-fig11 live newreno -->"));
-    assert!(at("### `vcc-fig11`") < at("<!-- /measured -->\nend\n"));
-    assert!(!text.contains("acdc"), "{text}");
-    let mut newer = of("vcc-fig2");
-    (newer.title, newer.finished_unix_s) = ("another title".into(), 2_000_000_000);
-    let again = filled(&text, &results(vec![newer]));
-    assert!(again.contains("another title") && again.contains("### `vcc-fig11`"), "{again}");
-    assert_eq!(again.matches("<!-- measured: experiment vcc-fig2 ").count(), 1);
-    let elsewhere = format!("{section}{ONE}");
-    let text = filled(&elsewhere, &results(vec![of("vcc-fig11")]));
-    assert_eq!(text.matches("### `vcc-fig11`").count(), 1, "it has a block of its own: {text}");
+    assert_eq!(filled(code, &none), code, "an example is no marker");
+    let kept = "<!-- measured: bench host -->\nkept\n<!-- /measured -->\n";
+    assert_eq!(filled(kept, &none), kept, "there is no record of it");
 }
 
 const TABLE: &str = "<!-- measured: table\n\
@@ -184,11 +171,39 @@ fn a_table_has_rows_of_several_experiments() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("| what | without vcc | with vcc | paper | required |"), "{text}");
     let both = filled(&text, &results(vec![of("vcc-fig11")]));
-    assert!(both.contains(row), "a row that was not measured anew is kept: {both}");
+    assert!(both.contains(row), "a row without a record is kept: {both}");
     let legacy = both.find("| A legacy flow | 0.09400 (").expect("the other row");
     assert!(legacy < both.find(row).unwrap(), "rows are in the marker's order: {both}");
-    let part = Report { complete: false, cases: Vec::new(), ..of("vcc-fig11") };
-    assert_eq!(filled(&both, &results(vec![part])), both, "it has no such case");
+}
+
+/// Figures that a reader compares with the paper's are of the paper's stack, and on the backend that
+/// the experiment is made for.
+#[test]
+fn a_row_without_conditions_means_the_experiments_defaults() {
+    let newer = |report: Report| Report { finished_unix_s: 2_000_000_000, ..report };
+    let in_virtual_time = || Report { backend: Backend::Virtual, ..of("vcc-fig11") };
+    for other in [modern(9), in_virtual_time()] {
+        let both = results(vec![newer(other), of("vcc-fig11")]);
+        let rows = filled(TABLE, &both);
+        assert!(rows.contains("`vcc-fig11`, 2024-02-29,"), "not the newer one: {rows}");
+    }
+    let text = filled(TABLE, &results(vec![modern(9)]));
+    assert!(!text.contains("| A legacy flow |"), "it is not what the row is of: {text}");
+    let text = filled(&TABLE.replace("vcc-fig11", "vcc-fig11 modern"), &results(vec![modern(9)]));
+    assert!(text.contains("| A legacy flow | 0.09400"), "{text}");
+}
+
+/// Nothing says which stack is the default of an experiment that is not built in.
+#[test]
+fn conditions_of_an_experiment_of_ones_own_are_to_be_named() {
+    let own = TABLE.replace("vcc-fig11", "mine");
+    let of_stack = |stack| Report { stack, ..of("mine") };
+    let text = filled(&own, &results(vec![of_stack(Stack::Modern)]));
+    assert!(text.contains("| A legacy flow | 0.09400"), "{text}");
+    let both = results(vec![of_stack(Stack::NewReno), of_stack(Stack::Modern)]);
+    let problem = fill(&own, &both).unwrap_err();
+    assert_eq!(problem.line, 3);
+    assert!(problem.text.contains("'mine live modern'"), "{}", problem.text);
 }
 
 #[test]
@@ -272,25 +287,15 @@ fn benchmarks_have_blocks_of_their_own() {
 fn what_cannot_be_understood_is_refused_with_its_line() {
     let results = results(vec![of("vcc-fig11")]);
     for (text, line, told) in [
-        (
-            "a\n<!-- measured: experiment vcc-fig11 -->\nb\n",
-            2,
-            "has no '<!-- /measured -->' after it",
-        ),
+        ("a\n<!-- measured: experiments vcc-* -->\nb\n", 2, "has no '<!-- /measured -->' after it"),
         ("a\n<!-- /measured -->\n", 2, "unmatched '<!-- /measured -->': no block is open"),
-        (&ONE.replace("/measured -->\n", "/measured\n"), 3, "has no '<!-- /measured -->'"),
-        (
-            &format!("<!-- measured: experiment vcc-fig2 -->\n{ONE}"),
-            1,
-            "has no '<!-- /measured -->'",
-        ),
+        (&ALL.replace("/measured -->\n", "/measured\n"), 3, "has no '<!-- /measured -->'"),
+        (&format!("<!-- measured: bench host -->\n{ALL}"), 1, "has no '<!-- /measured -->'"),
         ("<!-- measured: table\n", 1, "the comment has no '-->'"),
-        (&ONE.replace("vcc-fig11", "vcc-fig0"), 3, "there is no experiment 'vcc-fig0'"),
-        (&ONE.replace("vcc-fig11", "vcc-fig11 fast"), 3, "'fast' is neither a backend nor a stack"),
-        (&ONE.replace("experiment vcc-fig11", "experiment"), 3, "names no experiment"),
-        (&ONE.replace("experiment vcc-fig11", "figure"), 3, "is none of 'experiment ID'"),
-        (&ONE.replace("experiment vcc-fig11", "bench disk"), 3, "there is no benchmark 'disk'"),
-        (&ONE.replace(" -->\nstale", " --> b\nstale"), 3, "a marker must be alone on its line"),
+        (&ALL.replace("experiments vcc-* acdc-fig15", "experiments"), 3, "is none of 'experiments"),
+        (&ALL.replace("experiments vcc-*", "bench disk"), 3, "is none of 'experiments"),
+        (&ALL.replace("experiments vcc-* acdc-fig15", "bench disk"), 3, "no benchmark 'disk'"),
+        (&ALL.replace(" -->\nstale", " --> b\nstale"), 3, "a marker must be alone on its line"),
         (&TABLE.replace("columns: what | without vcc | with vcc\n", ""), 1, "needs 'columns:"),
         (
             &TABLE.replace("| without | -", "| without"),
@@ -298,23 +303,18 @@ fn what_cannot_be_understood_is_refused_with_its_line() {
             "names 1 cases, and the columns are of 2",
         ),
         (&TABLE.replace("A legacy flow | vcc-fig11 | ratio | without | -", "A | b"), 3, "a row is"),
+        (&TABLE.replace("| vcc-fig11", "|"), 3, "names no experiment"),
+        (&TABLE.replace("vcc-fig11", "vcc-fig0"), 3, "there is no experiment 'vcc-fig0'"),
+        (
+            &TABLE.replace("vcc-fig11", "vcc-fig11 fast"),
+            3,
+            "'fast' is neither a backend nor a stack",
+        ),
         (&TABLE.replace("vcc-fig11 | ratio", "vcc-fig11 | jane"), 3, "has no metric 'jane'"),
         (&TABLE.replace("ratio | without", "ratio | wihtout"), 3, "has no case 'wihtout'"),
-        (&TABLE.replace("acdc-fig15", "acdc-fig0"), 4, "there is no experiment 'acdc-fig0'"),
     ] {
         let problem = fill(text, &results).expect_err(text);
         assert!(problem.text.contains(told), "{}: {text}", problem.text);
         assert_eq!(problem.line, line, "{}: {text}", problem.text);
-    }
-}
-
-#[test]
-fn conditions_are_in_the_marker() {
-    let section = "<!-- measured: experiments vcc-* -->\n<!-- /measured -->\n";
-    let mut virtual_time = of("vcc-fig11");
-    virtual_time.backend = Backend::Virtual;
-    let text = filled(section, &results(vec![virtual_time, of("vcc-fig11")]));
-    for marker in ["vcc-fig11 live newreno -->", "vcc-fig11 virtual newreno -->"] {
-        assert!(text.contains(marker), "{text}");
     }
 }

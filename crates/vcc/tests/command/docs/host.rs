@@ -63,7 +63,7 @@ pub struct Host {
 }
 
 /// The lab's command, which a build of the workspace puts beside vcc.
-fn lab() -> PathBuf {
+pub fn lab() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_vcc")).with_file_name("vcc-lab")
 }
 

@@ -21,10 +21,17 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
     links.filter(|target| !target.contains("://"))
 }
 
+/// The pages of experiments.
+fn results() -> Vec<String> {
+    let entries = fs::read_dir(root().join("docs/results")).expect("the pages");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names.map(|name| format!("docs/results/{}", name.to_str().expect("UTF-8"))).collect()
+}
+
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
     let (mut broken, mut count) = (Vec::new(), 0);
-    for name in names() {
+    for name in names().into_iter().chain(results()) {
         let page = root().join(&name);
         let text = fs::read_to_string(&page).expect("UTF-8");
         for target in targets(&text) {

@@ -1,0 +1,76 @@
+//! The files that a checkout has of its records: data, a page of each, and the tables of others.
+
+use super::folder::{Folder, unreadable};
+use crate::report::markdown::{fill_markdown, page};
+use crate::report::{Headline, Results};
+use crate::result::{Backend, Stack};
+use crate::{Error, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DATA: &str = "results/data";
+const PAGES: &str = "docs/results";
+const MARKER: &str = "<!-- measured:";
+
+/// What the file of an experiment says of its tables.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Those of a run without options.
+    pub backend: Backend,
+    pub stack: Stack,
+    /// What it shows, if that is more than its title.
+    pub claim: Option<String>,
+    pub headline: Option<Headline>,
+}
+
+/// Files to be written, and what became of the results.
+#[derive(Debug)]
+pub struct Recorded {
+    /// By their paths below the root.
+    pub files: Vec<(PathBuf, String)>,
+    /// Names of the records that are new.
+    pub names: Vec<String>,
+    pub left_out: Vec<String>,
+}
+
+/// All files below `root` that are made of records, once these results are among them. `known`
+/// knows the experiments that there are.
+pub fn record(
+    root: &Path,
+    results: &Results,
+    known: &dyn Fn(&str) -> Option<Known>,
+) -> Result<Recorded> {
+    let mut folder = Folder::read(&root.join(DATA))?;
+    let (names, left_out) = folder.add(results);
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    files.extend(folder.files().into_iter().map(|(name, text)| (Path::new(DATA).join(name), text)));
+    for (name, record) in folder.records() {
+        let path = Path::new(PAGES).join(format!("{name}.md"));
+        files.push((path, page(name, record)));
+    }
+    let mut pages = self::files(&root.join("docs"), "md")?;
+    pages.push(root.join("README.md"));
+    for path in pages {
+        let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
+        if !text.contains(MARKER) {
+            continue;
+        }
+        let text = fill_markdown(&text, &folder, known).map_err(|problem| {
+            let path = format!("{}:{}:", path.display(), problem.line).into();
+            Error::Result { path, problem: problem.text }
+        })?;
+        files.push((path.strip_prefix(root).unwrap_or(&path).to_owned(), text));
+    }
+    Ok(Recorded { files, names, left_out })
+}
+
+/// The files of a folder with this extension, sorted.
+pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let list = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    };
+    let mut paths = list().map_err(|source| unreadable(folder, source))?;
+    paths.retain(|path| path.extension().is_some_and(|it| it == extension) && path.is_file());
+    paths.sort();
+    Ok(paths)
+}
