@@ -298,15 +298,15 @@ struct vcc_neighbour_at {
 enum vcc_count {
 	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
-	COUNT_FRAGMENT,	       /* an IPv4 or IPv6 fragment: passed */
-	COUNT_MALFORMED,       /* truncated headers or inconsistent lengths */
-	COUNT_BAD_OPTIONS,     /* a TCP option with an invalid length; options before it are used */
-	COUNT_SIGNED,	       /* a signed connection (RFC 2385, RFC 5925): passed */
-	COUNT_BAD_FLAGS,       /* an invalid combination of TCP flags */
-	COUNT_UNKNOWN,	       /* a connection whose SYN did not pass this port */
-	COUNT_TABLE_FULL,      /* a SYN when the flow table was full: passed */
-	COUNT_CONTENDED,       /* another CPU held the flow's lock for too long: see unheld.h */
-	COUNT_DROPPED,	       /* dropped by the engine's verdict */
+	COUNT_FRAGMENT,	   /* an IPv4 or IPv6 fragment: passed */
+	COUNT_MALFORMED,   /* truncated headers or inconsistent lengths */
+	COUNT_BAD_OPTIONS, /* a TCP option with an invalid length; options before it are used */
+	COUNT_SIGNED,	   /* a signed connection (RFC 2385, RFC 5925): passed */
+	COUNT_BAD_FLAGS,   /* an invalid combination of TCP flags */
+	COUNT_UNKNOWN,	   /* a connection whose SYN did not pass this port */
+	COUNT_TABLE_FULL,  /* a SYN when the flow table was full: passed */
+	COUNT_CONTENDED,   /* another CPU held the flow's lock for too long: see contended_flow.h */
+	COUNT_DROPPED,	   /* dropped by the engine's verdict */
 	COUNT_REWRITE_FAILED,  /* a BPF helper failed during the rewrite, or no lane: dropped */
 	COUNT_POLICED,	       /* data beyond the window shown to the guest: dropped */
 	COUNT_FORGED,	       /* our options without negotiation, or impossible counters */

@@ -9,7 +9,7 @@
 
 #include <linux/udp.h>
 
-#include "accept.h"
+#include "acceptability.h"
 #include "lanes.h"
 #include "parse.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether a segment of a connection passes that the port does not know (engine/unknown.h). */
+/* Whether a segment of a connection passes that the port does not know
+ * (engine/unknown_connection.h). */
 #ifndef VCC_DATAPATH_UNKNOWN_H
 #define VCC_DATAPATH_UNKNOWN_H
 

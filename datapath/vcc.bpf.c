@@ -52,7 +52,7 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	return 0;
 }
 
-/* unheld.h for both directions. */
+/* contended_flow.h for both directions. */
 VCC_APART int engine_unheld(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, struct vcc_action *a, uint32_t dir)
 {
@@ -215,8 +215,8 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 }
 
 /*
- * Does the SYN create a flow? Not a signed SYN from the peer (signed.h), nor one in a tunnel that
- * the port no longer looks into.
+ * Does the SYN create a flow? Not a signed SYN from the peer (signed_connection.h), nor one in a
+ * tunnel that the port no longer looks into.
  */
 static __always_inline bool opens_flow(const struct vcc_segment *s, const struct frame *fr,
 				       uint32_t port, enum direction dir)

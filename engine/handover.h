@@ -2,13 +2,13 @@
 /*
  * A connection that comes to a shell with buffers (hold.h, snoop.h) with its guest, from another
  * such shell. That one has described it when the guest had stopped, and has done nothing since, so
- * unlike in arrive.h no number is old: what is held, retained and promised goes on where it was
+ * unlike in arrival.h no number is old: what is held, retained and promised goes on where it was
  * (laws 15 and 16).
  */
 #ifndef VCC_HANDOVER_H
 #define VCC_HANDOVER_H
 
-#include "arrive.h"
+#include "arrival.h"
 #include "rcv_rtt.h"
 #include "repair.h"
 

@@ -8,7 +8,7 @@
 #define VCC_MSS_H
 
 #include "cc/cc.h"
-#include "track.h"
+#include "sequence_tracking.h"
 
 /* The largest size of TCP options (RFC 9293, 3.1). */
 #define TCP_OPTIONS_BYTES 40u

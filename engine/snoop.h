@@ -8,7 +8,7 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * ring.h has the ring's room, said.h what the peer is told.
+ * receive_ring.h has the ring's room, snoop_ack.h what the peer is told.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H

@@ -39,7 +39,7 @@ fn main() {
     let bindings = bindgen::Builder::default()
         .header_contents(
             "bindings.h",
-            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"said.h\"\n#include \"split.h\"\n#include \"thin.h\"\n",
+            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"snoop_ack.h\"\n#include \"split.h\"\n#include \"ack_thinning.h\"\n",
         )
         .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
         .clang_arg(format!("-I{}", datapath.display()))

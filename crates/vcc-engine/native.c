@@ -8,9 +8,9 @@
 #include "hold.h"
 #include "invariant.h"
 #include "pmtu.h"
-#include "said.h"
+#include "snoop_ack.h"
 #include "split.h"
-#include "thin.h"
+#include "ack_thinning.h"
 
 bool vcc_native_is_expected(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, bool to_guest)

@@ -275,7 +275,7 @@ impl FlowState {
         unsafe { vcc_native_move_underlay(&mut self.0, from.number(), to.number()) }
     }
 
-    /// Does header prediction cover the segment (engine/expected.h)?
+    /// Does header prediction cover the segment (engine/header_prediction.h)?
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
@@ -288,7 +288,7 @@ impl FlowState {
     }
 
     /// What a shell does with a segment while another CPU holds the flow for too long
-    /// (engine/unheld.h).
+    /// (engine/contended_flow.h).
     pub fn unheld(&self, params: &Params, segment: &Segment, to_guest: bool) -> Action {
         let mut action = Action::default();
         // SAFETY: all point to live values of the C types for the length of the call.

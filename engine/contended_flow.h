@@ -5,8 +5,8 @@
  * field by field, and never changed. What passes is within what the guest was last shown, so a
  * guest that keeps to its window loses nothing, and one that does not gains nothing.
  */
-#ifndef VCC_UNHELD_H
-#define VCC_UNHELD_H
+#ifndef VCC_CONTENDED_FLOW_H
+#define VCC_CONTENDED_FLOW_H
 
 #include "from_guest.h"
 #include "to_guest.h"
@@ -21,7 +21,7 @@ VCC_INLINE void unheld_from_guest(const struct vcc_flow *f, const struct vcc_par
 				  const struct vcc_segment *s, struct vcc_action *a)
 {
 	*a = action_pass(s);
-	/* As in police.h; what is beyond cannot be charged to the next window. */
+	/* As in policing.h; what is beyond cannot be charged to the next window. */
 	if (is_policed(f, p) && (!is_amid(f, s) || acks_unseen(f, s) ||
 				 seq_after(segment_end(s) - !!(s->flags & TCP_FIN),
 					   f->right_edge - f->overdraft_bytes)))

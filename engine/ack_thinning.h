@@ -4,8 +4,8 @@
  * buffer there, until SYNs and data find none. So the last one waits in the shell, as if the
  * network had lost those before it (RFC 9293, 3.4: an acknowledgement is cumulative).
  */
-#ifndef VCC_THIN_H
-#define VCC_THIN_H
+#ifndef VCC_ACK_THINNING_H
+#define VCC_ACK_THINNING_H
 
 #include "hold.h"
 

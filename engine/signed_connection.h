@@ -8,8 +8,8 @@
  * The peer decides: a peer that signs its SYN or its SYN-ACK has a key. On other segments the
  * option is ignored.
  */
-#ifndef VCC_SIGNED_H
-#define VCC_SIGNED_H
+#ifndef VCC_SIGNED_CONNECTION_H
+#define VCC_SIGNED_CONNECTION_H
 
 #include "active_open.h"
 

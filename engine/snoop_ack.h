@@ -3,10 +3,10 @@
  * What leaves for the peer under `snoop`: the acknowledgement, which is as high as what was
  * promised, the window and ECE; and which of the guest's own segments say nothing new.
  */
-#ifndef VCC_SAID_H
-#define VCC_SAID_H
+#ifndef VCC_SNOOP_ACK_H
+#define VCC_SNOOP_ACK_H
 
-#include "ring.h"
+#include "receive_ring.h"
 
 /* The acknowledgement, window and flags of a segment that leaves for the peer. */
 struct vcc_said {

@@ -6,8 +6,8 @@
  * A peer that has been told a window need not use it, so buffers are set aside for what it may have
  * sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its window.
  */
-#ifndef VCC_RING_H
-#define VCC_RING_H
+#ifndef VCC_RECEIVE_RING_H
+#define VCC_RECEIVE_RING_H
 
 #include "snoop.h"
 

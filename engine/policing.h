@@ -6,11 +6,11 @@
  * A super-segment cannot be split here. One that starts inside the window passes whole if its
  * excess can be withheld from the next window, so that the average stays within the window.
  */
-#ifndef VCC_POLICE_H
-#define VCC_POLICE_H
+#ifndef VCC_POLICING_H
+#define VCC_POLICING_H
 
-#include "accept.h"
-#include "cap.h"
+#include "acceptability.h"
+#include "window_cap.h"
 
 /*
  * Advances an overdraft. It is owed until its flight is acknowledged, and then until a window

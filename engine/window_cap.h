@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Window cap: an upper limit, as Linux's snd_cwnd_clamp (AC/DC, 3.4). */
-#ifndef VCC_CAP_H
-#define VCC_CAP_H
+#ifndef VCC_WINDOW_CAP_H
+#define VCC_WINDOW_CAP_H
 
-#include "treat.h"
+#include "treatment.h"
 #include "window.h"
 
 /* The cap in bytes; UINT32_MAX: none. */

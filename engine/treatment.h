@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The treatment of a flow, by its parameters and its underlay's traits. */
-#ifndef VCC_TREAT_H
-#define VCC_TREAT_H
+#ifndef VCC_TREATMENT_H
+#define VCC_TREATMENT_H
 
 #include "cc/cc.h"
 

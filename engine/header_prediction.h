@@ -5,8 +5,8 @@
  * nothing was lost or marked. What from_guest.h and to_guest.h do with these is little, and here it
  * is alone. A shell tries this first; the result is the same (crates/vcc-engine/native.c).
  */
-#ifndef VCC_EXPECTED_H
-#define VCC_EXPECTED_H
+#ifndef VCC_HEADER_PREDICTION_H
+#define VCC_HEADER_PREDICTION_H
 
 #include "clock.h"
 #include "from_guest.h"

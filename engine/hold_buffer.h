@@ -3,10 +3,10 @@
  * The buffer of a port that holds segments (hold.h), how its flows share it (vFlood, 3.3), and when
  * a flow is offline for it (vFlood, 3.2).
  */
-#ifndef VCC_BUFFER_H
-#define VCC_BUFFER_H
+#ifndef VCC_HOLD_BUFFER_H
+#define VCC_HOLD_BUFFER_H
 
-#include "track.h"
+#include "sequence_tracking.h"
 
 /* Policies for a port's buffer (vFlood, 3.3). */
 enum vcc_buffer_policy {

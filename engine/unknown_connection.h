@@ -7,10 +7,10 @@
  * A port that has just been attached knows none of its guest's connections. They pass for a grace,
  * which begins with the port, or with the rule if that came later.
  */
-#ifndef VCC_UNKNOWN_H
-#define VCC_UNKNOWN_H
+#ifndef VCC_UNKNOWN_CONNECTION_H
+#define VCC_UNKNOWN_CONNECTION_H
 
-#include "treat.h"
+#include "treatment.h"
 
 /* Does data of unknown connections under this treatment not pass, once the grace is over? */
 VCC_INLINE bool rejects_unknown(const struct vcc_params *p)

@@ -3,10 +3,10 @@
  * Acceptability of segments (RFC 9293, 3.10.7.4; RFC 5961). A segment that its receiver discards
  * may be forged or stale, so it must not change the flow's state (law 17).
  */
-#ifndef VCC_ACCEPT_H
-#define VCC_ACCEPT_H
+#ifndef VCC_ACCEPTABILITY_H
+#define VCC_ACCEPTABILITY_H
 
-#include "track.h"
+#include "sequence_tracking.h"
 
 VCC_INLINE void note_seen(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -145,7 +145,7 @@ VCC_INLINE bool is_guests_rst(const struct vcc_flow *f, const struct vcc_segment
 {
 	if (f->stage == STAGE_SYN_SENT)
 		return false;
-	/* Its numbers tell where the guest is (arrive.h). */
+	/* Its numbers tell where the guest is (arrival.h). */
 	if (f->lags & LAGS_GUEST)
 		return true;
 	if (f->flags & FLOW_SYN_SEEN_GUEST)

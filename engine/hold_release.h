@@ -3,10 +3,10 @@
  * Which segments of the guest pass a port that holds segments (hold.h), which wait, and when those
  * leave.
  */
-#ifndef VCC_RELEASE_H
-#define VCC_RELEASE_H
+#ifndef VCC_HOLD_RELEASE_H
+#define VCC_HOLD_RELEASE_H
 
-#include "buffer.h"
+#include "hold_buffer.h"
 #include "engine.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sequence tracking: the guest's data and the peer's acknowledgements (RFC 9293, 3.3.1). */
-#ifndef VCC_TRACK_H
-#define VCC_TRACK_H
+#ifndef VCC_SEQUENCE_TRACKING_H
+#define VCC_SEQUENCE_TRACKING_H
 
 #include "rtt.h"
 #include "seq.h"

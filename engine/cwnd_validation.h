@@ -4,11 +4,11 @@
  * nothing about the path: it does not grow, and after each such RTO it drops halfway to its use.
  * The window already shown stays, because the right edge never moves left (law 2).
  */
-#ifndef VCC_VALIDATE_H
-#define VCC_VALIDATE_H
+#ifndef VCC_CWND_VALIDATION_H
+#define VCC_CWND_VALIDATION_H
 
-#include "track.h"
-#include "treat.h"
+#include "sequence_tracking.h"
+#include "treatment.h"
 
 #define TSO_WIN_DIVISOR 3u
 /* TSO deferral never holds back a whole super-segment. */

@@ -10,13 +10,13 @@
  * is heard, a segment to it that is ahead of the flow is one that it refuses: it passes with the
  * window that the guest was shown (to_guest.h).
  */
-#ifndef VCC_ARRIVE_H
-#define VCC_ARRIVE_H
+#ifndef VCC_ARRIVAL_H
+#define VCC_ARRIVAL_H
 
-#include "accept.h"
+#include "acceptability.h"
 #include "invariant.h"
-#include "judge.h"
-#include "police.h"
+#include "policy_change.h"
+#include "policing.h"
 #include "report.h"
 
 /* The flags that describe a flow anywhere. */

@@ -4,8 +4,8 @@
  * windows at the scale it was shown, and the peer expects the ECN and the reports it was promised.
  * Everything else follows the new treatment.
  */
-#ifndef VCC_JUDGE_H
-#define VCC_JUDGE_H
+#ifndef VCC_POLICY_CHANGE_H
+#define VCC_POLICY_CHANGE_H
 
 #include "accecn.h"
 #include "undo.h"
