@@ -9,8 +9,8 @@
 #define VCC_WHEEL_H
 
 #include "events.h"
-#include "table.h"
-#include "work.h"
+#include "flow_table.h"
+#include "program_state.h"
 
 #define NSEC_PER_MSEC 1000000ull
 #define USEC_PER_SEC  1000000u

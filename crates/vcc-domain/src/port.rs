@@ -419,7 +419,7 @@ impl Port {
     }
 
     /// Counts a segment whose connection the port does not know. The verdict is that of
-    /// `datapath/unknown.h`.
+    /// `datapath/unknown_segment.h`.
     fn unknown(&mut self, direction: Direction, parsed: &Parsed) -> Verdict {
         let segment = &parsed.segment;
         let now_s = seconds(self.now_ns);

@@ -1,5 +1,5 @@
 //! TCP that [`crate::parse`] cannot read but an end may accept: dropped if the port polices
-//! (`datapath/unjudged.h`).
+//! (`datapath/unparsed_tcp.h`).
 
 use crate::ip::{
     IPV6_OFFSET_MASK, PROTOCOL_DESTINATION, PROTOCOL_FRAGMENT, PROTOCOL_HOP_BY_HOP,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Whether a segment of a connection passes that the port does not know
  * (engine/unknown_connection.h). */
-#ifndef VCC_DATAPATH_UNKNOWN_H
-#define VCC_DATAPATH_UNKNOWN_H
+#ifndef VCC_DATAPATH_UNKNOWN_SEGMENT_H
+#define VCC_DATAPATH_UNKNOWN_SEGMENT_H
 
-#include "inside.h"
+#include "parse_tunnel.h"
 #include "wheel.h"
-#include "work.h"
+#include "program_state.h"
 
 /*
  * Does the connection's rule drop the segment? Either end may have opened the connection, and a

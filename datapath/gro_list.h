@@ -6,8 +6,8 @@
  * super-segment, each part with the headers as they were rewritten (Linux 6.12,
  * tcp4_gso_segment()).
  */
-#ifndef VCC_TRAIN_H
-#define VCC_TRAIN_H
+#ifndef VCC_GRO_LIST_H
+#define VCC_GRO_LIST_H
 
 #include "kernel.h"
 

@@ -6,15 +6,15 @@
  * fill it have begun since. A handshake takes a round trip, so a flood has to fill that part within
  * a round trip to disturb it.
  */
-#ifndef VCC_TABLE_H
-#define VCC_TABLE_H
+#ifndef VCC_FLOW_TABLE_H
+#define VCC_FLOW_TABLE_H
 
 #include "lock.h"
 #include "minisock.h"
-#include "pace.h"
+#include "forget_pace.h"
 #include "policy.h"
 #include "queues.h"
-#include "tag.h"
+#include "flow_tag.h"
 #include "engine.h"
 
 /* Positions of the queue that are searched for a flow that can give way. */

@@ -9,8 +9,8 @@
  * with a probability of 2^-32 at most, and of 2^-52 if the addresses are random. The two would then
  * be one flow. Ports never share a tag.
  */
-#ifndef VCC_TAG_H
-#define VCC_TAG_H
+#ifndef VCC_FLOW_TAG_H
+#define VCC_FLOW_TAG_H
 
 #include "maps.h"
 

@@ -4,8 +4,8 @@
  * without extension headers, and a TCP segment with ACK alone and no options but timestamps and a
  * report. parse.h reads all others. What both read, they read alike.
  */
-#ifndef VCC_USUAL_H
-#define VCC_USUAL_H
+#ifndef VCC_FAST_PARSE_H
+#define VCC_FAST_PARSE_H
 
 #include "bounds.h"
 #include "parse.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* How a port's own program (port.bpf.c) reaches the host's (vcc.bpf.c). */
-#ifndef VCC_CALLS_H
-#define VCC_CALLS_H
+#ifndef VCC_TAIL_CALLS_H
+#define VCC_TAIL_CALLS_H
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

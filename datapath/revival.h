@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A segment of a connection whose flow was forgotten revives it (engine/minisock.h). */
-#ifndef VCC_REVIVE_H
-#define VCC_REVIVE_H
+#ifndef VCC_REVIVAL_H
+#define VCC_REVIVAL_H
 
 #include "minisock.h"
 #include "timers.h"

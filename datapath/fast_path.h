@@ -7,16 +7,16 @@
  *
  * A tail call begins a new stack, so both programs have all of it.
  */
-#ifndef VCC_FAST_H
-#define VCC_FAST_H
+#ifndef VCC_FAST_PATH_H
+#define VCC_FAST_PATH_H
 
 #include "events.h"
 #include "fack.h"
 #include "rewrite.h"
-#include "train.h"
-#include "usual.h"
+#include "gro_list.h"
+#include "fast_parse.h"
 #include "wheel.h"
-#include "work.h"
+#include "program_state.h"
 #include "engine.h"
 
 /* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
@@ -58,7 +58,7 @@ VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
 	return 0;
 }
 
-/* May the port drop what is of an unknown connection (unknown.h)? */
+/* May the port drop what is of an unknown connection (unknown_segment.h)? */
 static __always_inline bool may_reject_unknown(const struct vcc_port *port)
 {
 	return port->by_policy || rejects_unknown(&port->params);

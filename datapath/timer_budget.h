@@ -4,8 +4,8 @@
  * run one after another, in one softirq. They take turns: one that has run waits for those that had
  * to wait.
  */
-#ifndef VCC_SHIFT_H
-#define VCC_SHIFT_H
+#ifndef VCC_TIMER_BUDGET_H
+#define VCC_TIMER_BUDGET_H
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -5,8 +5,8 @@
  * because a guest could send all its data that way to escape its window. The connection is unknown,
  * so its own rule cannot decide.
  */
-#ifndef VCC_UNJUDGED_H
-#define VCC_UNJUDGED_H
+#ifndef VCC_UNPARSED_TCP_H
+#define VCC_UNPARSED_TCP_H
 
 #include "parse.h"
 #include "policy.h"

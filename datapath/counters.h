@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The counters of a port. */
-#ifndef VCC_COUNTS_H
-#define VCC_COUNTS_H
+#ifndef VCC_COUNTERS_H
+#define VCC_COUNTERS_H
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -9,8 +9,8 @@
  * The kernel's helpers take CHECKSUM_PARTIAL to be about the field that they are told of. Here it
  * may be about the outer one, so the inner one is written as it has to be.
  */
-#ifndef VCC_REWRITE_INSIDE_H
-#define VCC_REWRITE_INSIDE_H
+#ifndef VCC_REWRITE_TUNNEL_H
+#define VCC_REWRITE_TUNNEL_H
 
 #include "rewrite.h"
 #include "tunnel.h"

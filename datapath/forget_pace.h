@@ -10,8 +10,8 @@
  * not freed, so each new flow admits one more: the pace limits how fast flows become fewer, and
  * not how fast connections come and go.
  */
-#ifndef VCC_PACE_H
-#define VCC_PACE_H
+#ifndef VCC_FORGET_PACE_H
+#define VCC_FORGET_PACE_H
 
 #include "maps.h"
 

@@ -3,15 +3,15 @@
  * What a program works on. Together it would take half of the stack of 512 bytes, of which the
  * engine needs most: each call rounds its frame up to 16 bytes, and to 32 before Linux 6.9.
  */
-#ifndef VCC_WORK_H
-#define VCC_WORK_H
+#ifndef VCC_PROGRAM_STATE_H
+#define VCC_PROGRAM_STATE_H
 
 #include "lanes.h"
 #include "parse.h"
 
 struct work {
 	struct vcc_key key;
-	uint64_t tag; /* the key's (tag.h) */
+	uint64_t tag; /* the key's (flow_tag.h) */
 	struct vcc_segment segment;
 	struct frame frame;
 	struct vcc_action action;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections that come to a port with their guest (engine/arrival.h). User space describes them.
  */
-#ifndef VCC_DATAPATH_ARRIVE_H
-#define VCC_DATAPATH_ARRIVE_H
+#ifndef VCC_DATAPATH_FLOW_ARRIVAL_H
+#define VCC_DATAPATH_FLOW_ARRIVAL_H
 
 #include <linux/errno.h>
 

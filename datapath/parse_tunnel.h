@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Parses the TCP segment inside an encapsulated frame, as parse.h does that of a plain one. */
-#ifndef VCC_INSIDE_H
-#define VCC_INSIDE_H
+#ifndef VCC_PARSE_TUNNEL_H
+#define VCC_PARSE_TUNNEL_H
 
 #include "kernel.h"
 #include "tunnel.h"
-#include "unjudged.h"
+#include "unparsed_tcp.h"
 
 /* It must be dropped: a mark on a packet whose ends do not know ECN. */
 #define IP_ECN_DROP 4

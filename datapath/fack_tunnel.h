@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* FACKs inside a tunnel: the clone keeps what is outside of the segment (fack.h). */
-#ifndef VCC_FACK_INSIDE_H
-#define VCC_FACK_INSIDE_H
+#ifndef VCC_FACK_TUNNEL_H
+#define VCC_FACK_TUNNEL_H
 
 #include "fack.h"
-#include "rewrite_inside.h"
+#include "rewrite_tunnel.h"
 
 /* The sum of the outer pseudo-header. The address fields of both IP headers are in a row. */
 static __always_inline uint64_t sum_outer_pseudo(struct outer *o, uint32_t udp_bytes)
