@@ -11,8 +11,8 @@
 #include "parse.h"
 
 /* The VLAN of a frame with at most one tag, and the protocol behind it; false: another frame. */
-static __always_inline bool usual_vlan(struct __sk_buff *skb, void *data, void *end,
-				       struct vcc_key *key, __be16 *proto, uint32_t *off)
+static __always_inline bool fast_vlan(struct __sk_buff *skb, void *data, void *end,
+				      struct vcc_key *key, __be16 *proto, uint32_t *off)
 {
 	struct ethhdr *eth = data;
 	struct vlan_tag *tag = (void *)(eth + 1);
@@ -37,9 +37,8 @@ static __always_inline bool usual_vlan(struct __sk_buff *skb, void *data, void *
 }
 
 /* Returns whether it is a usual segment. `s` and `fr` are then what parse() makes them. */
-static __always_inline bool parse_usual(struct __sk_buff *skb, enum direction dir, uint32_t port,
-					struct frame *fr, struct vcc_key *key,
-					struct vcc_segment *s)
+static __always_inline bool parse_fast(struct __sk_buff *skb, enum direction dir, uint32_t port,
+				       struct frame *fr, struct vcc_key *key, struct vcc_segment *s)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	uint8_t *src = dir == FROM_GUEST ? key->guest_addr : key->peer_addr;
@@ -51,7 +50,7 @@ static __always_inline bool parse_usual(struct __sk_buff *skb, enum direction di
 	int32_t tcp_bytes;
 	__be16 proto;
 
-	if (!usual_vlan(skb, data, end, key, &proto, &l3_off))
+	if (!fast_vlan(skb, data, end, key, &proto, &l3_off))
 		return false;
 	key->port = (uint16_t)port;
 	*s = (struct vcc_segment){};
@@ -116,7 +115,7 @@ static __always_inline bool parse_usual(struct __sk_buff *skb, enum direction di
 
 	if (!s->payload_bytes)
 		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
-	return !options_bytes || parse_usual_options(tcp + 1, end, options_bytes, s, &fr->options);
+	return !options_bytes || parse_fast_options(tcp + 1, end, options_bytes, s, &fr->options);
 }
 
 #endif

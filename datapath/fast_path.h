@@ -97,8 +97,8 @@ static __always_inline int rewrite_work(struct __sk_buff *skb, enum direction di
 }
 
 /* The parameters of a held flow; null where the policy has changed, or there is none. */
-static __always_inline const struct vcc_params *treatment_usual(const struct vcc_port *port,
-								const struct vcc_flow *f)
+static __always_inline const struct vcc_params *fast_treatment(const struct vcc_port *port,
+							       const struct vcc_flow *f)
 {
 	if (!port->by_policy)
 		return &port->params;
@@ -129,8 +129,7 @@ static __always_inline void set_time(struct work *w, enum direction dir, const s
 }
 
 /* Returns a verdict, or HAND_ON: the whole engine's program finds in `w` what is known by then. */
-static __always_inline int translate_usual(struct __sk_buff *skb, enum direction dir,
-					   struct work *w)
+static __always_inline int translate_fast(struct __sk_buff *skb, enum direction dir, struct work *w)
 {
 	uint32_t index = skb->cb[CB_PORT];
 
@@ -138,7 +137,7 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 		count(index, COUNT_REWRITE_FAILED);
 		return VERDICT_DROP;
 	}
-	w->is_parsed = parse_usual(skb, dir, index, &w->frame, &w->key, &w->segment);
+	w->is_parsed = parse_fast(skb, dir, index, &w->frame, &w->key, &w->segment);
 	if (!w->is_parsed)
 		return HAND_ON;
 	const struct frame *fr = &w->frame;
@@ -170,18 +169,18 @@ static __always_inline int translate_usual(struct __sk_buff *skb, enum direction
 	if (try_hold(e, &w->key, tag) != LOCK_FREE)
 		return HAND_ON;
 	struct vcc_flow *f = &e->flow;
-	const struct vcc_params *p = treatment_usual(port, f);
+	const struct vcc_params *p = fast_treatment(port, f);
 
-	if (!p || !(dir == FROM_GUEST ? is_expected_from_guest(f, p, s)
-				      : is_expected_to_guest(f, p, s))) {
+	if (!p || !(dir == FROM_GUEST ? is_predicted_from_guest(f, p, s)
+				      : is_predicted_to_guest(f, p, s))) {
 		flow_unlock(&e->lock, false);
 		return HAND_ON;
 	}
 	set_time(w, dir, f, p);
 	if (dir == FROM_GUEST)
-		expected_from_guest(f, p, s, a);
+		predicted_from_guest(f, p, s, a);
 	else
-		expected_to_guest(f, p, s, a);
+		predicted_to_guest(f, p, s, a);
 	release(e, p, &w->key, (uint32_t)(s->now_us / 1000));
 	if (has_delays(a))
 		count_delays(index, a->fabric_us, a->guest_us);

@@ -34,8 +34,8 @@ static const uint8_t fresh_entry[sizeof(struct vcc_entry)] = {
  * With the lock held: is this still the flow that was looked up? The entry may have been reused
  * between lookup and lock.
  */
-static __always_inline bool is_of(const struct vcc_entry *e, const struct vcc_key *key,
-				  uint64_t tag)
+static __always_inline bool has_key(const struct vcc_entry *e, const struct vcc_key *key,
+				    uint64_t tag)
 {
 	return e->check == tag_check(key, tag);
 }
@@ -60,7 +60,7 @@ static __always_inline struct vcc_params *treatment(struct vcc_port *port, struc
 static __always_inline enum lock_state held(struct vcc_entry *e, const struct vcc_key *key,
 					    uint64_t tag, enum lock_state found)
 {
-	if (found != LOCK_FREE || is_of(e, key, tag))
+	if (found != LOCK_FREE || has_key(e, key, tag))
 		return found;
 	flow_unlock(&e->lock, false);
 	return LOCK_GONE;

@@ -75,8 +75,8 @@ static __always_inline uint32_t inner_ip(struct __sk_buff *skb, enum direction d
 }
 
 /* The usual options of a segment, without a walk. */
-static __always_inline bool usual_options(struct __sk_buff *skb, struct outer *o, struct frame *fr,
-					  uint32_t length, struct vcc_segment *s)
+static __always_inline bool fast_options(struct __sk_buff *skb, struct outer *o, struct frame *fr,
+					 uint32_t length, struct vcc_segment *s)
 {
 	uint32_t off = fr->l4_off + TCP_HEADER_BYTES;
 
@@ -87,8 +87,8 @@ static __always_inline bool usual_options(struct __sk_buff *skb, struct outer *o
 		   bpf_skb_load_bytes(skb, off, o->options, sizeof(struct pack_layout))) {
 		return false;
 	}
-	return parse_usual_options(o->options, (void *)o->options + sizeof(o->options), length, s,
-				   &fr->options);
+	return parse_fast_options(o->options, (void *)o->options + sizeof(o->options), length, s,
+				  &fr->options);
 }
 
 static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction dir,
@@ -122,7 +122,7 @@ static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction 
 		   (!o->udp || o->frame.l4_off + bpf_ntohs(o->header.halves[2]) == skb->len);
 	if (!s->payload_bytes && o->exact)
 		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
-	if (!options_bytes || usual_options(skb, o, fr, options_bytes, s))
+	if (!options_bytes || fast_options(skb, o, fr, options_bytes, s))
 		return PARSED;
 	return parse_options(skb, fr->l4_off, options_bytes, s, &fr->options);
 }

@@ -379,7 +379,7 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 		return VERDICT_DROP;
 	}
 	struct work *w = work_of_cpu();
-	int verdict = w ? translate_usual(skb, FROM_GUEST, w) : VERDICT_PASS;
+	int verdict = w ? translate_fast(skb, FROM_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_from_guest, CALL_WHOLE);
@@ -391,7 +391,7 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
 {
 	struct work *w = work_of_cpu();
-	int verdict = w ? translate_usual(skb, TO_GUEST, w) : VERDICT_PASS;
+	int verdict = w ? translate_fast(skb, TO_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_to_guest, CALL_WHOLE);
@@ -467,7 +467,7 @@ SEC("tcx/ingress") int turn(struct __sk_buff *skb)
 }
 
 /* Baseline of `vcc bench`: only parses the frame. */
-static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
+static __always_inline int parse_only(struct __sk_buff *skb, enum direction dir)
 {
 	/* key_tag() and is_traced() read it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
@@ -484,10 +484,10 @@ static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 
 SEC("tcx/ingress") int parse_from_guest(struct __sk_buff *skb)
 {
-	return look_only(skb, FROM_GUEST);
+	return parse_only(skb, FROM_GUEST);
 }
 
 SEC("tcx/egress") int parse_to_guest(struct __sk_buff *skb)
 {
-	return look_only(skb, TO_GUEST);
+	return parse_only(skb, TO_GUEST);
 }

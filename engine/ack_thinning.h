@@ -43,13 +43,13 @@ VCC_INLINE bool is_pure_ack(const struct vcc_flow *f, const struct vcc_segment *
 }
 
 /* A repetition may be a duplicate ACK, of which the guest counts each (RFC 5681, 2). */
-VCC_INLINE bool says_more(const struct vcc_shown *last, const struct vcc_segment *s)
+VCC_INLINE bool is_new_ack(const struct vcc_shown *last, const struct vcc_segment *s)
 {
 	return seq_after(s->ack, last->ack) || (s->ack == last->ack && s->window != last->window);
 }
 
 /* The right edge of the window that it shows. */
-VCC_INLINE uint32_t shows_edge(const struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE uint32_t shown_edge(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return s->ack + ((uint32_t)s->window << f->wscale_shown);
 }
@@ -65,7 +65,7 @@ VCC_INLINE enum vcc_thin thin_ack(const struct vcc_flow *f, const struct vcc_hol
 {
 	bool acks = (s->flags & TCP_ACK) && !(s->flags & (TCP_SYN | TCP_RST));
 	bool waits = crowded && is_holding(f, h, p) && acts_by_hold(f, p) && is_pure_ack(f, s) &&
-		     says_more(last, s);
+		     is_new_ack(last, s);
 
 	if (!waiting)
 		return waits ? THIN_WAIT : THIN_PASS;
@@ -75,7 +75,7 @@ VCC_INLINE enum vcc_thin thin_ack(const struct vcc_flow *f, const struct vcc_hol
 	if (waits) {
 		/* Law 18, and law 2, as far as the field reaches. */
 		VCC_LAW(s->window == UINT16_MAX ||
-			!seq_before(shows_edge(f, s), shows_edge(f, waiting)));
+			!seq_before(shown_edge(f, s), shown_edge(f, waiting)));
 		return THIN_WAIT;
 	}
 	if (segment_end(s) != s->seq || seq_after(s->ack, waiting->ack))

@@ -31,7 +31,7 @@ VCC_INLINE int vcc_take_over(struct vcc_flow *f, const struct vcc_params *p, uin
  * The guest goes on after a time in which neither it nor the shell has run, which says nothing
  * about path or guest: what was being timed is not, and timers start anew.
  */
-VCC_INLINE void vcc_go_on(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
+VCC_INLINE void vcc_resume(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
 {
 	rtt_cancel(f);
 	f->asked = ASKED_NOTHING;

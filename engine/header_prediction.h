@@ -13,7 +13,7 @@
 #include "to_guest.h"
 
 /* An established flow whose window is enforced, at its usual: no reduction, no end, no extras. */
-VCC_INLINE bool is_at_ease(const struct vcc_flow *f, const struct vcc_params *p)
+VCC_INLINE bool is_fast_path_eligible(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	const uint32_t unusual = FLOW_LEFT_ALONE | FLOW_RELEASED | FLOW_ACCECN_GUEST |
 				 FLOW_PEER_DCTCP | FLOW_FIN_GUEST | FLOW_FIN_PEER |
@@ -34,20 +34,20 @@ VCC_INLINE bool is_plain(const struct vcc_segment *s, uint32_t ecn_bits, uint32_
 }
 
 /* From-guest: new data in order, or an ACK alone. */
-VCC_INLINE bool is_expected_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
-				       const struct vcc_segment *s)
+VCC_INLINE bool is_predicted_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
+					const struct vcc_segment *s)
 {
-	if (!is_plain(s, 0, OPT_TIMESTAMPS) || !is_at_ease(f, p) || !f->settled)
+	if (!is_plain(s, 0, OPT_TIMESTAMPS) || !is_fast_path_eligible(f, p) || !f->settled)
 		return false;
 	if (!s->payload_bytes)
 		return true;
 	return s->seq == f->snd_nxt && seq_plausible(f->snd_una, segment_end(s)) &&
-	       !tells_mss(f, s) && !may_be_full(f, s) && !ends_in_runt(f, s);
+	       !reveals_mss(f, s) && !may_be_full(f, s) && !ends_in_runt(f, s);
 }
 
-/* segment_from_guest() for is_expected_from_guest(). */
-VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-				    const struct vcc_segment *s, struct vcc_action *a)
+/* segment_from_guest() for is_predicted_from_guest(). */
+VCC_INLINE void predicted_from_guest(struct vcc_flow *f, const struct vcc_params *p,
+				     const struct vcc_segment *s, struct vcc_action *a)
 {
 	uint32_t now_us = (uint32_t)s->now_us;
 	enum vcc_sent sent = SENT_NOTHING;
@@ -78,7 +78,7 @@ VCC_INLINE void expected_from_guest(struct vcc_flow *f, const struct vcc_params 
  * Does the segment bring a report that is newer than the last, free of marks and no more than was
  * sent, or none that is missed?
  */
-VCC_INLINE bool is_expected_report(const struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE bool is_predicted_report(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t ect0_bytes = (s->feedback.ect0_bytes - f->heard.ect0_bytes) & COUNTER_MASK;
 
@@ -95,8 +95,8 @@ VCC_INLINE bool is_expected_report(const struct vcc_flow *f, const struct vcc_se
  * AccECN: does the option, if there is one, tell of no mark, and do the counters need no more? The
  * ACE field is as it was.
  */
-VCC_INLINE bool is_expected_count(const struct vcc_flow *f, const struct vcc_segment *s,
-				  uint32_t acked_bytes)
+VCC_INLINE bool is_predicted_count(const struct vcc_flow *f, const struct vcc_segment *s,
+				   uint32_t acked_bytes)
 {
 	bool counts = s->options & (OPT_PACK | OPT_ACCECN_CE);
 
@@ -110,17 +110,17 @@ VCC_INLINE bool is_expected_count(const struct vcc_flow *f, const struct vcc_seg
 }
 
 /* To-guest: an ACK of new data, or data with an acknowledgement that is not older than the last. */
-VCC_INLINE bool is_expected_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
-				     const struct vcc_segment *s)
+VCC_INLINE bool is_predicted_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
+				      const struct vcc_segment *s)
 {
 	uint32_t acked_bytes = s->ack - f->snd_una;
 	uint32_t ace = f->accecn ? with_ace(0, f->ace_heard) : 0;
 	uint32_t options = OPT_TIMESTAMPS | OPT_PACK | (f->accecn ? OPT_ACCECN | OPT_ACCECN_CE : 0);
 
-	return is_plain(s, ace, options) && is_at_ease(f, p) && (f->flags & FLOW_WINDOW_SHOWN) &&
-	       (acked_bytes || s->payload_bytes) && acked_bytes <= flight_bytes(f) &&
-	       in_guests_window(f, s) &&
-	       (f->accecn ? is_expected_count(f, s, acked_bytes) : is_expected_report(f, s));
+	return is_plain(s, ace, options) && is_fast_path_eligible(f, p) &&
+	       (f->flags & FLOW_WINDOW_SHOWN) && (acked_bytes || s->payload_bytes) &&
+	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) &&
+	       (f->accecn ? is_predicted_count(f, s, acked_bytes) : is_predicted_report(f, s));
 }
 
 /* AccECN: accounts for the ACK as marks_by_accecn() does. */
@@ -155,9 +155,9 @@ VCC_INLINE uint32_t reported_bytes(struct vcc_flow *f, const struct vcc_segment 
 	return bytes;
 }
 
-/* segment_to_guest() for is_expected_to_guest(). */
-VCC_INLINE void expected_to_guest(struct vcc_flow *f, const struct vcc_params *p,
-				  const struct vcc_segment *s, struct vcc_action *a)
+/* segment_to_guest() for is_predicted_to_guest(). */
+VCC_INLINE void predicted_to_guest(struct vcc_flow *f, const struct vcc_params *p,
+				   const struct vcc_segment *s, struct vcc_action *a)
 {
 	uint32_t acked_bytes = s->ack - f->snd_una;
 	struct ack_news news = { .acked_bytes = acked_bytes, .delivered_bytes = acked_bytes };

@@ -78,7 +78,7 @@ VCC_INLINE void snoop_has_sent_all(struct vcc_snoop *sn)
 }
 
 /* The peer has sent nothing for a while, though it could, or has ended a message. */
-VCC_INLINE void snoop_falls_silent(struct vcc_snoop *sn)
+VCC_INLINE void snoop_peer_silent(struct vcc_snoop *sn)
 {
 	sn->silent = true;
 	snoop_has_sent_all(sn);

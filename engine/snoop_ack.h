@@ -9,7 +9,7 @@
 #include "receive_ring.h"
 
 /* The acknowledgement, window and flags of a segment that leaves for the peer. */
-struct vcc_said {
+struct vcc_snoop_ack {
 	uint32_t ack;
 	uint32_t edge; /* the right edge that `window` is rounded from */
 	uint16_t window;
@@ -32,18 +32,18 @@ VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, const struct vcc_snoop
 }
 
 /* From-guest: what a segment says that leaves. */
-VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
-				      const struct vcc_params *p, const struct vcc_room *room,
-				      const struct vcc_segment *s)
+VCC_INLINE struct vcc_snoop_ack
+snoop_ack_to_send(const struct vcc_flow *f, const struct vcc_snoop *sn, const struct vcc_params *p,
+		  const struct vcc_room *room, const struct vcc_segment *s)
 {
 	uint32_t own_edge = guests_edge(f, s);
-	struct vcc_said said = {
+	struct vcc_snoop_ack said = {
 		.ack = s->ack, .edge = own_edge, .window = s->window, .flags = s->flags
 	};
 	bool due = is_promise_due(sn);
 
 	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)) ||
-	    is_astray(f, sn))
+	    is_inconsistent(f, sn))
 		return said;
 	/* Reordered between guest and port: the peer ignores its window, too. */
 	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
@@ -67,11 +67,11 @@ VCC_INLINE struct vcc_said snoop_says(const struct vcc_flow *f, const struct vcc
 }
 
 /* The peer is told it. */
-VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
-			   const struct vcc_said *said)
+VCC_INLINE void snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
+			       const struct vcc_snoop_ack *said)
 {
 	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)) ||
-	    is_astray(f, sn))
+	    is_inconsistent(f, sn))
 		return;
 	/* The peer ignores it. */
 	if (seq_before(said->ack, f->rcv_wup) || !seq_plausible(sn->ring_nxt, said->ack))
@@ -84,9 +84,9 @@ VCC_INLINE void snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
 }
 
 /*
- * From-guest, after snoop_heard(): does the segment say nothing that the peer does not know? A
- * repeated acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to a
- * keep-alive.
+ * From-guest, after snoop_guest_acked(): does the segment say nothing that the peer does not know?
+ * A repeated acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to
+ * a keep-alive.
  */
 VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			      const struct vcc_params *p, const struct vcc_room *room,
@@ -105,7 +105,7 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 		return false;
 	if (s->ack == f->rcv_wup && sn->repeats)
 		return false;
-	struct vcc_said said = snoop_says(f, sn, p, room, s);
+	struct vcc_snoop_ack said = snoop_ack_to_send(f, sn, p, room, s);
 
 	/* The guest may round its window down (RFC 7323, 2.4). */
 	return said.window <= snoop_field(f, sn, said.ack, sn->told_edge) &&

@@ -28,8 +28,8 @@ use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
 use crate::key::FlowKey;
+use crate::last_frame::Passed;
 use crate::parse::{Parsed, parse, parse_first_fragment};
-use crate::passed::Passed;
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
@@ -37,7 +37,7 @@ use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
-use crate::unjudged;
+use crate::unparsed_tcp;
 
 const NS_PER_US: u64 = 1000;
 const NS_PER_S: u64 = 1_000_000_000;
@@ -363,7 +363,7 @@ impl Port {
     fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
         let unjudged = reason != sys::COUNT_NOT_TCP
             && self.treatments.polices()
-            && unjudged::holds_tcp(&frame.bytes);
+            && unparsed_tcp::holds_tcp(&frame.bytes);
         self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
         if unjudged { Verdict::Drop } else { Verdict::Pass }
     }

@@ -8,7 +8,7 @@ unsafe extern "C-unwind" {
         params: *const sys::vcc_params,
         now_us: u64,
     ) -> std::ffi::c_int;
-    fn vcc_native_go_on(flow: *mut sys::vcc_flow, repair: *mut sys::vcc_repair, now_us: u64);
+    fn vcc_native_resume(flow: *mut sys::vcc_flow, repair: *mut sys::vcc_repair, now_us: u64);
 }
 
 impl FlowState {
@@ -23,6 +23,6 @@ impl FlowState {
     /// The guest goes on after a time in which neither it nor the shell has run.
     pub fn go_on(&mut self, recovery: &mut Recovery, now_us: u64) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { vcc_native_go_on(&mut self.0, &mut recovery.0, now_us) }
+        unsafe { vcc_native_resume(&mut self.0, &mut recovery.0, now_us) }
     }
 }

@@ -6,9 +6,11 @@
 //!
 //! What a shell calls for each segment is inline, or each call would be two.
 
+mod ack_thinning;
 mod carried;
 mod clock;
 mod delay;
+mod flow_report;
 mod guest_rate;
 mod handover;
 mod histogram;
@@ -22,8 +24,6 @@ mod pool;
 mod repair;
 mod snoop;
 mod split;
-mod thin;
-mod told;
 mod underlay;
 
 pub mod sys {
@@ -33,8 +33,10 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
 }
 
+pub use ack_thinning::{Shown, Thin, is_ring_crowded};
 pub use carried::Field;
 pub use delay::DelayedBy;
+pub use flow_report::Stage;
 pub use guest_rate::GuestRate;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
@@ -46,8 +48,6 @@ pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
 pub use snoop::{Needs, Placed, Room, Said, Snoop};
-pub use thin::{Shown, Thin, is_ring_crowded};
-pub use told::Stage;
 pub use underlay::Underlay;
 
 /// A parsed segment.
@@ -104,7 +104,7 @@ unsafe extern "C-unwind" {
     ) -> bool;
     fn vcc_native_judge_anew(flow: *mut sys::vcc_flow, params: *const sys::vcc_params);
     fn vcc_native_move_underlay(flow: *mut sys::vcc_flow, from: u8, to: u8);
-    fn vcc_native_is_expected(
+    fn vcc_native_is_predicted(
         flow: *const sys::vcc_flow,
         params: *const sys::vcc_params,
         segment: *const Segment,
@@ -278,7 +278,7 @@ impl FlowState {
     /// Does header prediction cover the segment (engine/header_prediction.h)?
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_is_expected(&self.0, &params.0, segment, to_guest) }
+        unsafe { vcc_native_is_predicted(&self.0, &params.0, segment, to_guest) }
     }
 
     /// Does a segment that header prediction covers need the exact time (engine/clock.h)?

@@ -9,7 +9,7 @@ unsafe extern "C-unwind" {
         tsval: u32,
         stripped: bool,
     );
-    fn vcc_native_snoop_heard(
+    fn vcc_native_snoop_guest_acked(
         flow: *const sys::vcc_flow,
         snoop: *mut sys::vcc_snoop,
         segment: *const Segment,
@@ -29,14 +29,14 @@ unsafe extern "C-unwind" {
     ) -> u8;
     fn vcc_native_snoop_leave_end(flow: *mut sys::vcc_flow, asked: u8);
     fn vcc_native_snoop_absorbed(flow: *mut sys::vcc_flow, segment: *const Segment);
-    fn vcc_native_snoop_says(
+    fn vcc_native_snoop_ack_to_send(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
         params: *const sys::vcc_params,
         room: *const Room,
         segment: *const Segment,
     ) -> Said;
-    fn vcc_native_snoop_told(
+    fn vcc_native_snoop_ack_sent(
         flow: *const sys::vcc_flow,
         snoop: *mut sys::vcc_snoop,
         said: *const Said,
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" {
         snoop: *const sys::vcc_snoop,
         params: *const sys::vcc_params,
     ) -> bool;
-    fn vcc_native_snoop_falls_silent(snoop: *mut sys::vcc_snoop);
+    fn vcc_native_snoop_peer_silent(snoop: *mut sys::vcc_snoop);
     fn vcc_native_snoop_needs(
         flow: *const sys::vcc_flow,
         snoop: *const sys::vcc_snoop,
@@ -85,7 +85,7 @@ pub type Room = sys::vcc_room;
 /// The buffers of the ring that matter to a flow; `SNOOP_NEVER_SEGS`: no number of them.
 pub type Needs = sys::vcc_needs;
 /// The acknowledgement, window and flags of a segment that leaves for the peer.
-pub type Said = sys::vcc_said;
+pub type Said = sys::vcc_snoop_ack;
 /// What is due for a segment that is in the guest's ring.
 pub type Placed = sys::vcc_placed;
 
@@ -134,7 +134,7 @@ impl Snoop {
     #[inline]
     pub fn falls_silent(&mut self) {
         // SAFETY: a live value of the C type.
-        unsafe { vcc_native_snoop_falls_silent(&mut self.0) }
+        unsafe { vcc_native_snoop_peer_silent(&mut self.0) }
     }
 
     /// Has data been acknowledged that the guest has not acknowledged itself?
@@ -149,9 +149,9 @@ impl FlowState {
     /// A segment of the guest, before [`FlowState::from_guest`] sees it. False if a new connection
     /// begins.
     #[inline]
-    pub fn snoop_heard(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
+    pub fn snoop_guest_acked(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_heard(&self.0, &mut snoop.0, segment) }
+        unsafe { vcc_native_snoop_guest_acked(&self.0, &mut snoop.0, segment) }
     }
 
     /// Does the guest's segment say nothing that the peer does not know?
@@ -190,7 +190,7 @@ impl FlowState {
 
     /// What a segment says that leaves for the peer.
     #[inline]
-    pub fn snoop_says(
+    pub fn snoop_ack_to_send(
         &self,
         snoop: &Snoop,
         params: &Params,
@@ -198,14 +198,14 @@ impl FlowState {
         segment: &Segment,
     ) -> Said {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_says(&self.0, &snoop.0, &params.0, room, segment) }
+        unsafe { vcc_native_snoop_ack_to_send(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
     /// The peer is told it.
     #[inline]
-    pub fn snoop_told(&self, snoop: &mut Snoop, said: &Said) {
+    pub fn snoop_ack_sent(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { vcc_native_snoop_told(&self.0, &mut snoop.0, said) }
+        unsafe { vcc_native_snoop_ack_sent(&self.0, &mut snoop.0, said) }
     }
 
     /// The guest's ring has a segment, whose checksums are right. `sent` is the highest

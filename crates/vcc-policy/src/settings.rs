@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot
-    /// tell the ACKs that their receiver has delayed (`tells_path` in engine/path.h).
+    /// tell the ACKs that their receiver has delayed (`is_path_sample` in engine/path.h).
     fn blurred(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let underlay = treatment.underlay();

@@ -3,10 +3,10 @@
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
 use super::{Port, seconds};
+use crate::flow_view::Seen;
 use crate::frame::Direction;
 use crate::key::FlowKey;
 use crate::rules::{Rule, RuleTotals, Rules};
-use crate::seen::Seen;
 use crate::table::{Entry, FlowId};
 
 impl Port {

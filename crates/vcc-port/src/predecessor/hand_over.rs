@@ -19,7 +19,7 @@ use libbpf_rs::{Link, Object};
 use vcc_engine::Mode;
 
 use super::{Described, Inherited, Predecessor, Theirs};
-use crate::arrive::Origin;
+use crate::arrival::Origin;
 use crate::host::{self, Found};
 use crate::tcx::{self, Hook};
 use crate::{

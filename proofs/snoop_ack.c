@@ -14,7 +14,7 @@ int main(void)
 	uint32_t ring_nxt = sn.ring_nxt;
 	bool begun = sn.begun;
 
-	bool goes_on = snoop_heard(&f, &sn, &s);
+	bool goes_on = snoop_guest_acked(&f, &sn, &s);
 
 	CLAIM(snoop_invariant(&sn), "the invariant of what is promised");
 	if (!goes_on || !begun)
@@ -28,13 +28,13 @@ int main(void)
 	      "what is reported behind a hole is not promised");
 	/* The guest has not acknowledged a gigabyte more than was sent to it. */
 	__CPROVER_assume(seq_plausible(sn.ring_nxt, sn.told_edge));
-	const struct vcc_said said = snoop_says(&f, &sn, &p, &room, &s);
+	const struct vcc_snoop_ack said = snoop_ack_to_send(&f, &sn, &p, &room, &s);
 
 	CLAIM(!(s.flags & TCP_SYN) || said.ack == s.ack, "a SYN-ACK says what the guest does");
 	if (said.ack != s.ack)
 		CLAIM(said.ack == sn.ring_nxt, "law 16: what is acknowledged is in the ring");
 	CLAIM(!((said.flags ^ s.flags) & ~TCP_ECE), "only ECE changes");
-	snoop_told(&f, &sn, &said);
+	snoop_ack_sent(&f, &sn, &said);
 	CLAIM(snoop_invariant(&sn) && !seq_before(sn.ring_nxt, ring_nxt),
 	      "what is said changes no promise");
 }
