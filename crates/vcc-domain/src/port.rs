@@ -139,7 +139,7 @@ impl Port {
                 return untouched;
             }
         };
-        let id = match self.known(Direction::FromGuest, frame, parsed, out) {
+        let id = match self.find_or_create(Direction::FromGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
@@ -170,7 +170,7 @@ impl Port {
                 return untouched;
             }
         };
-        let id = match self.known(Direction::ToGuest, frame, parsed, out) {
+        let id = match self.find_or_create(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
@@ -237,7 +237,7 @@ impl Port {
             self.counters.count_unsent(unsent);
         }
         while let Some(id) = self.table.due(now_ns) {
-            self.look(now_ns, id, out);
+            self.on_deadline(now_ns, id, out);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
@@ -302,7 +302,7 @@ impl Port {
     ///
     /// # Errors
     /// The frame is not translated, which is counted: the verdict for it.
-    fn known(
+    fn find_or_create(
         &mut self,
         direction: Direction,
         frame: &Frame,
@@ -578,7 +578,7 @@ impl Port {
         match u32::from(action.verdict) {
             sys::VCC_PASS => {
                 rewrite(frame, direction, parsed, action);
-                debug_assert!(says(frame, direction, parsed, action));
+                debug_assert!(has_action_values(frame, direction, parsed, action));
                 Verdict::Pass
             }
             sys::VCC_DROP => {
@@ -611,7 +611,7 @@ impl Port {
     }
 
     /// The flow's deadline expired.
-    fn look(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
+    fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let mut params = *self.treatments.of(flow);
@@ -646,7 +646,12 @@ impl Counters {
 }
 
 /// Is the rewritten frame the same segment of the same flow, with the action's values?
-fn says(frame: &Frame, direction: Direction, before: &Parsed, action: &Action) -> bool {
+fn has_action_values(
+    frame: &Frame,
+    direction: Direction,
+    before: &Parsed,
+    action: &Action,
+) -> bool {
     let Ok(now) = parse(frame, direction) else {
         // Without payload, a segment with BIG TCP's length 0 is malformed once gso_size is cleared.
         return before.ip.length == 0;
