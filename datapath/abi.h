@@ -62,8 +62,8 @@ struct vcc_place {
 /*
  * The queues of a port's flows. Each flow is in one of the timer wheel's slots, according to its
  * deadline: near slots of a millisecond within a second, far slots of FAR_MS beyond; or, if it has
- * ended and only its turn to be forgotten has not come (pace.h), in QUEUE_ENDED. Half-open flows
- * are also in QUEUE_HALF_OPEN, oldest first.
+ * ended and only its turn to be forgotten has not come (forget_pace.h), in QUEUE_ENDED. Half-open
+ * flows are also in QUEUE_HALF_OPEN, oldest first.
  */
 enum vcc_queue {
 	QUEUE_NEAR = 0,
@@ -77,9 +77,9 @@ enum vcc_queue {
 };
 
 /*
- * A value of the flow map, whose key is the flow's tag (tag.h). With a key of 8 bytes, the kernel's
- * entry begins at a cache line (BPF's allocator, struct htab_elem), and struct vcc_flow says which
- * lines a segment touches.
+ * A value of the flow map, whose key is the flow's tag (flow_tag.h). With a key of 8 bytes, the
+ * kernel's entry begins at a cache line (BPF's allocator, struct htab_elem), and struct vcc_flow
+ * says which lines a segment touches.
  *
  * User space reads it without the lock, so a copy may hold part of a segment's changes.
  */
@@ -118,8 +118,8 @@ struct vcc_port {
 	uint32_t inside;     /* enum vcc_inside: the tunnels to look into */
 	uint32_t generation; /* counts the ports that have had the index; for user space */
 	/*
-	 * Since when it takes all of its guest's new connections (unknown.h); CLOCK_MONOTONIC, and
-	 * never 0 of a port.
+	 * Since when it takes all of its guest's new connections (unknown_segment.h);
+	 * CLOCK_MONOTONIC, and never 0 of a port.
 	 */
 	uint32_t attached_s;
 };
@@ -137,7 +137,8 @@ struct vcc_usage {
 struct vcc_host_usage {
 	uint32_t flows;
 	uint32_t has_minisocks; /* bool: a flow has left one */
-	uint64_t forgotten;	/* flows, less those that are new; never less than paced (pace.h) */
+	uint64_t
+	    forgotten; /* flows, less those that are new; never less than paced (forget_pace.h) */
 };
 
 /*
@@ -165,7 +166,7 @@ enum vcc_mark {
 	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
-	ARRIVE_MARK = 0x76636172, /* only take over the connection in the frame (arrive.h) */
+	ARRIVE_MARK = 0x76636172, /* only take over the connection in the frame (flow_arrival.h) */
 	/* Likewise, of the port's own guest: a port that drains has it already. */
 	STAY_MARK = 0x76637374,
 	INSTEAD_MARK = 0x7663696e, /* likewise, instead of what the port knows of it */
@@ -205,11 +206,11 @@ struct vcc_policy {
 	uint32_t polices[EDITIONS];    /* the rules that police */
 };
 
-/* The programs of a direction, by their index in its array (calls.h). */
+/* The programs of a direction, by their index in its array (tail_calls.h). */
 enum vcc_call {
-	CALL_FAST = 0, /* fast.h: what a port calls, and what takes the usual segments */
+	CALL_FAST = 0, /* fast_path.h: what a port calls, and what takes the usual segments */
 	CALL_WHOLE,    /* vcc.bpf.c: what it hands all others on to */
-	CALL_REWRITE,  /* fast.h: options of the segment in work.h change */
+	CALL_REWRITE,  /* fast_path.h: options of the segment in program_state.h change */
 	CALL_FACK,     /* from the guest only: the clone of a segment becomes a FACK */
 	CALLS,
 };
@@ -225,7 +226,7 @@ struct vcc_host_constants {
 	uint32_t flows_max;
 	uint32_t flows_reserved;
 	uint32_t reserved;
-	/* Random, so that nobody finds two connections with one tag (tag.h). */
+	/* Random, so that nobody finds two connections with one tag (flow_tag.h). */
 	uint64_t tag_secrets[TAG_SECRETS];
 };
 
@@ -298,15 +299,15 @@ struct vcc_neighbour_at {
 enum vcc_count {
 	COUNT_NOT_IP, /* neither IPv4 nor IPv6, more than one VLAN tag, or 802.1ad */
 	COUNT_NOT_TCP,
-	COUNT_FRAGMENT,	       /* an IPv4 or IPv6 fragment: passed */
-	COUNT_MALFORMED,       /* truncated headers or inconsistent lengths */
-	COUNT_BAD_OPTIONS,     /* a TCP option with an invalid length; options before it are used */
-	COUNT_SIGNED,	       /* a signed connection (RFC 2385, RFC 5925): passed */
-	COUNT_BAD_FLAGS,       /* an invalid combination of TCP flags */
-	COUNT_UNKNOWN,	       /* a connection whose SYN did not pass this port */
-	COUNT_TABLE_FULL,      /* a SYN when the flow table was full: passed */
-	COUNT_CONTENDED,       /* another CPU held the flow's lock for too long: see unheld.h */
-	COUNT_DROPPED,	       /* dropped by the engine's verdict */
+	COUNT_FRAGMENT,	   /* an IPv4 or IPv6 fragment: passed */
+	COUNT_MALFORMED,   /* truncated headers or inconsistent lengths */
+	COUNT_BAD_OPTIONS, /* a TCP option with an invalid length; options before it are used */
+	COUNT_SIGNED,	   /* a signed connection (RFC 2385, RFC 5925): passed */
+	COUNT_BAD_FLAGS,   /* an invalid combination of TCP flags */
+	COUNT_UNKNOWN,	   /* a connection whose SYN did not pass this port */
+	COUNT_TABLE_FULL,  /* a SYN when the flow table was full: passed */
+	COUNT_CONTENDED,   /* another CPU held the flow's lock for too long: see contended_flow.h */
+	COUNT_DROPPED,	   /* dropped by the engine's verdict */
 	COUNT_REWRITE_FAILED,  /* a BPF helper failed during the rewrite, or no lane: dropped */
 	COUNT_POLICED,	       /* data beyond the window shown to the guest: dropped */
 	COUNT_FORGED,	       /* our options without negotiation, or impossible counters */

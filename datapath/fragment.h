@@ -4,11 +4,11 @@
 #define VCC_FRAGMENT_H
 
 #include "policy.h"
-#include "table.h"
+#include "flow_table.h"
 #include "tunnel.h"
-#include "unjudged.h"
+#include "unparsed_tcp.h"
 #include "wheel.h"
-#include "work.h"
+#include "program_state.h"
 #include "engine.h"
 
 #define IP_OFFSET 0x1fff /* of a fragment, in 8 bytes (RFC 791, 3.1) */

@@ -7,8 +7,8 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-#include "calls.h"
-#include "counts.h"
+#include "tail_calls.h"
+#include "counters.h"
 #include "lanes.h"
 
 #define VERDICT_PASS (-1) /* TCX_NEXT (Linux 6.6) */

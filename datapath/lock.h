@@ -18,7 +18,7 @@
 /*
  * A lock is held for 50 ns, or some hundred ns with tracing. This many tries take half a
  * millisecond: longer than an interrupt, or than a contended virtual CPU is descheduled. If that is
- * not enough (PREEMPT_RT may preempt a holder), unheld.h judges the segment.
+ * not enough (PREEMPT_RT may preempt a holder), contended_flow.h judges the segment.
  */
 #define LOCK_TRIES_MAX (1 << 14)
 

@@ -12,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
-#include "counts.h"
+#include "counters.h"
 
 /* With its key and the kernel's header, an entry is allocated from blocks of 512 bytes. */
 _Static_assert(sizeof(struct vcc_entry) <= 448, "size of a flow's entry");
@@ -21,7 +21,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536); /* overridden before loading */
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, uint64_t); /* tag.h */
+	__type(key, uint64_t); /* flow_tag.h */
 	__type(value, struct vcc_entry);
 } flows SEC(".maps");
 

@@ -7,13 +7,13 @@
 #define VCC_DATAPATH_MINISOCK_H
 
 #include "policy.h"
-#include "tag.h"
+#include "flow_tag.h"
 #include "engine.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536); /* overridden before loading */
-	__type(key, uint64_t);	    /* tag.h */
+	__type(key, uint64_t);	    /* flow_tag.h */
 	__type(value, struct vcc_minisock);
 } minisocks SEC(".maps");
 

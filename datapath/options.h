@@ -232,9 +232,9 @@ static __always_inline uint32_t read_be24(const uint8_t bytes[3])
 }
 
 /* Fast path for the most common option layouts. Returns false if a walk is needed. */
-static __always_inline bool parse_usual_options(const void *options, const void *end,
-						uint32_t length, struct vcc_segment *s,
-						struct option_places *places)
+static __always_inline bool parse_fast_options(const void *options, const void *end,
+					       uint32_t length, struct vcc_segment *s,
+					       struct option_places *places)
 {
 	const struct pack_layout *pack = options;
 

@@ -245,7 +245,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	 */
 	if (!s->payload_bytes)
 		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
-	if (!options_bytes || parse_usual_options(tcp + 1, end, options_bytes, s, &fr->options))
+	if (!options_bytes || parse_fast_options(tcp + 1, end, options_bytes, s, &fr->options))
 		return PARSED;
 	return parse_options(skb, fr->l4_off, options_bytes, s, &fr->options);
 }

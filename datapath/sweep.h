@@ -29,7 +29,7 @@ struct sweep {
 enum visited {
 	VISIT_MISSED,
 	VISIT_HELD,  /* a CPU holds the flow */
-	VISIT_LATER, /* the flow must be forgotten, but not now (pace.h) */
+	VISIT_LATER, /* the flow must be forgotten, but not now (forget_pace.h) */
 	VISIT_JUDGED,
 	VISIT_FORGOTTEN,
 };

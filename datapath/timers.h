@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The timers that turn the ports' wheels. A run is bounded in flows for each port, and in time for
- * all timers of a CPU (shift.h), and the next one follows soon, so that a CPU is not held for long.
- * Ports take turns, so that one with many deadlines delays the others by one turn.
+ * all timers of a CPU (timer_budget.h), and the next one follows soon, so that a CPU is not held
+ * for long. Ports take turns, so that one with many deadlines delays the others by one turn.
  */
 #ifndef VCC_TIMERS_H
 #define VCC_TIMERS_H
 
-#include "shift.h"
+#include "timer_budget.h"
 #include "wheel.h"
 
 /* Limit of steps per run; most of them find an empty slot. */

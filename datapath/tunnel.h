@@ -9,7 +9,7 @@
 
 #include <linux/udp.h>
 
-#include "accept.h"
+#include "acceptability.h"
 #include "lanes.h"
 #include "parse.h"
 
@@ -224,8 +224,8 @@ static __always_inline enum found find_inner(struct __sk_buff *skb, struct outer
  * Does a segment go on where the connection is? It is among what is outstanding or next, and it
  * acknowledges what the sender has been sent: both are stricter than what an end accepts.
  */
-static __always_inline bool goes_on(const struct vcc_flow *f, const struct vcc_segment *s,
-				    enum direction dir)
+static __always_inline bool continues_flow(const struct vcc_flow *f, const struct vcc_segment *s,
+					   enum direction dir)
 {
 	bool answers = (s->flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK);
 
@@ -256,7 +256,7 @@ static __always_inline bool is_in_its_tunnel(struct vcc_entry *e, const struct v
 		return false;
 	if (*tunnel == o->tunnel)
 		return true;
-	if (opens || goes_on(&e->flow, s, dir)) {
+	if (opens || continues_flow(&e->flow, s, dir)) {
 		*tunnel = o->tunnel;
 		return true;
 	}

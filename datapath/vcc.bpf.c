@@ -8,27 +8,27 @@
 /* Underlays may be loaded at run time. */
 #define VCC_LOADED static inline __attribute__((always_inline))
 
-#include "calls.h"
+#include "tail_calls.h"
 #include "events.h"
 #include "fack.h"
-#include "fack_inside.h"
-#include "fast.h"
+#include "fack_tunnel.h"
+#include "fast_path.h"
 #include "fragment.h"
-#include "inside.h"
+#include "parse_tunnel.h"
 #include "neighbours.h"
 #include "parse.h"
 #include "policy.h"
 #include "rewrite.h"
-#include "revive.h"
-#include "rewrite_inside.h"
-#include "arrive.h"
+#include "revival.h"
+#include "rewrite_tunnel.h"
+#include "flow_arrival.h"
 #include "sweep.h"
-#include "table.h"
+#include "flow_table.h"
 #include "timers.h"
 #include "underlays.h"
-#include "unjudged.h"
-#include "unknown.h"
-#include "work.h"
+#include "unparsed_tcp.h"
+#include "unknown_segment.h"
+#include "program_state.h"
 #include "engine.h"
 #include "guest_rate.h"
 
@@ -52,7 +52,7 @@ VCC_APART int engine_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	return 0;
 }
 
-/* unheld.h for both directions. */
+/* contended_flow.h for both directions. */
 VCC_APART int engine_unheld(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, struct vcc_action *a, uint32_t dir)
 {
@@ -215,8 +215,8 @@ static __always_inline void settle(struct vcc_entry *e, const struct vcc_params 
 }
 
 /*
- * Does the SYN create a flow? Not a signed SYN from the peer (signed.h), nor one in a tunnel that
- * the port no longer looks into.
+ * Does the SYN create a flow? Not a signed SYN from the peer (signed_connection.h), nor one in a
+ * tunnel that the port no longer looks into.
  */
 static __always_inline bool opens_flow(const struct vcc_segment *s, const struct frame *fr,
 				       uint32_t port, enum direction dir)
@@ -379,7 +379,7 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 		return VERDICT_DROP;
 	}
 	struct work *w = work_of_cpu();
-	int verdict = w ? translate_usual(skb, FROM_GUEST, w) : VERDICT_PASS;
+	int verdict = w ? translate_fast(skb, FROM_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_from_guest, CALL_WHOLE);
@@ -391,7 +391,7 @@ SEC("tcx/ingress") int fast_from_guest(struct __sk_buff *skb)
 SEC("tcx/egress") int fast_to_guest(struct __sk_buff *skb)
 {
 	struct work *w = work_of_cpu();
-	int verdict = w ? translate_usual(skb, TO_GUEST, w) : VERDICT_PASS;
+	int verdict = w ? translate_fast(skb, TO_GUEST, w) : VERDICT_PASS;
 
 	if (verdict == HAND_ON) {
 		bpf_tail_call_static(skb, &call_to_guest, CALL_WHOLE);
@@ -467,7 +467,7 @@ SEC("tcx/ingress") int turn(struct __sk_buff *skb)
 }
 
 /* Baseline of `vcc-lab bench`: only parses the frame. */
-static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
+static __always_inline int parse_only(struct __sk_buff *skb, enum direction dir)
 {
 	/* key_tag() and is_traced() read it as words. */
 	struct vcc_key key __attribute__((aligned(8)));
@@ -484,10 +484,10 @@ static __always_inline int look_only(struct __sk_buff *skb, enum direction dir)
 
 SEC("tcx/ingress") int parse_from_guest(struct __sk_buff *skb)
 {
-	return look_only(skb, FROM_GUEST);
+	return parse_only(skb, FROM_GUEST);
 }
 
 SEC("tcx/egress") int parse_to_guest(struct __sk_buff *skb)
 {
-	return look_only(skb, TO_GUEST);
+	return parse_only(skb, TO_GUEST);
 }

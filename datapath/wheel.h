@@ -9,8 +9,8 @@
 #define VCC_WHEEL_H
 
 #include "events.h"
-#include "table.h"
-#include "work.h"
+#include "flow_table.h"
+#include "program_state.h"
 
 #define NSEC_PER_MSEC 1000000ull
 #define USEC_PER_SEC  1000000u
@@ -208,8 +208,8 @@ VCC_APART int engine_deadline(struct vcc_flow *f, const struct vcc_params *p, ui
 }
 
 /* A held flow's deadline expired: fills in the work's action. */
-static __always_inline void look(const struct vcc_port *port, struct vcc_params *p, struct work *w,
-				 struct vcc_entry *e, uint64_t now)
+static __always_inline void on_deadline(const struct vcc_port *port, struct vcc_params *p,
+					struct work *w, struct vcc_entry *e, uint64_t now)
 {
 	const struct vcc_key *key = &w->key;
 	struct vcc_action *a = &w->action;
@@ -258,7 +258,7 @@ int look_at(const struct vcc_key *found, const struct vcc_place *place)
 		struct vcc_params *p = treatment(port, &e->flow, &w->key, false);
 		struct vcc_action *a = &w->action;
 
-		look(port, p, w, e, now);
+		on_deadline(port, p, w, e, now);
 		if (a->forget && !may_forget(now)) {
 			a->forget = false;
 			a->deadline_ms = IN_TURN;

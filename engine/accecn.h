@@ -15,7 +15,7 @@
 #ifndef VCC_ACCECN_H
 #define VCC_ACCECN_H
 
-#include "accept.h"
+#include "acceptability.h"
 #include "report.h"
 
 #define ACE_SHIFT 6u

@@ -30,8 +30,8 @@ VCC_INLINE bool ends_wait(const struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest, is_expected_from_guest(), with the time of the last tick. Data shorter than a segment
- * may come apart from the one that is timed (fabric_asked()).
+ * From-guest, is_predicted_from_guest(), with the time of the last tick. Data shorter than a
+ * segment may come apart from the one that is timed (fabric_asked()).
  */
 VCC_INLINE bool needs_time_from_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				      const struct vcc_segment *s)
@@ -68,7 +68,7 @@ VCC_INLINE bool begins_wait(const struct vcc_flow *f, const struct vcc_segment *
 	return f->asked == ASKED_ANSWER ? !(f->sends & ASKED_AT_TICK) : is_untimed(f, now_us);
 }
 
-/* To-guest, is_expected_to_guest(), with the time of the last tick. */
+/* To-guest, is_predicted_to_guest(), with the time of the last tick. */
 VCC_INLINE bool needs_time_to_guest(const struct vcc_flow *f, const struct vcc_params *p,
 				    const struct vcc_segment *s)
 {

@@ -11,7 +11,7 @@
 #ifndef VCC_DELAY_H
 #define VCC_DELAY_H
 
-#include "accept.h"
+#include "acceptability.h"
 #include "mss.h"
 
 /*

@@ -3,8 +3,8 @@
 #ifndef VCC_ECN_H
 #define VCC_ECN_H
 
-#include "track.h"
-#include "treat.h"
+#include "sequence_tracking.h"
+#include "treatment.h"
 
 /* Did vcc negotiate the flow's ECN, without the guest's knowledge? */
 VCC_INLINE bool ecn_is_ours(const struct vcc_flow *f)

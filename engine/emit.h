@@ -8,7 +8,7 @@
 #ifndef VCC_EMIT_H
 #define VCC_EMIT_H
 
-#include "cap.h"
+#include "window_cap.h"
 #include "window.h"
 
 /* The smallest flight that can cause three duplicate ACKs: a lost segment and three behind it. */

@@ -3,16 +3,16 @@
 #ifndef VCC_ENGINE_H
 #define VCC_ENGINE_H
 
-#include "arrive.h"
+#include "arrival.h"
 #include "emit.h"
-#include "expected.h"
+#include "header_prediction.h"
 #include "expiry.h"
 #include "fragments.h"
 #include "from_guest.h"
-#include "judge.h"
+#include "policy_change.h"
 #include "minisock.h"
 #include "to_guest.h"
-#include "unheld.h"
+#include "contended_flow.h"
 
 VCC_INLINE void vcc_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)

@@ -7,8 +7,8 @@
 #ifndef VCC_EXPIRY_H
 #define VCC_EXPIRY_H
 
-#include "treat.h"
-#include "track.h"
+#include "treatment.h"
+#include "sequence_tracking.h"
 
 /* Timeout of a peer's SYN that the guest does not answer, as in a SYN flood. */
 #define UNANSWERED_SYN_MS 10000u

@@ -8,8 +8,8 @@
 #ifndef VCC_FRAGMENTS_H
 #define VCC_FRAGMENTS_H
 
-#include "accept.h"
-#include "treat.h"
+#include "acceptability.h"
+#include "treatment.h"
 
 /*
  * The first fragment of a segment from the guest passes; `s` has the payload that is in it. Returns

@@ -3,14 +3,14 @@
 #ifndef VCC_FROM_GUEST_H
 #define VCC_FROM_GUEST_H
 
-#include "accept.h"
-#include "arrive.h"
+#include "acceptability.h"
+#include "arrival.h"
 #include "feedback.h"
 #include "handshake.h"
 #include "loss.h"
 #include "marks.h"
 #include "mss.h"
-#include "police.h"
+#include "policing.h"
 #include "push.h"
 #include "rcv_rtt.h"
 

@@ -10,7 +10,7 @@
 #ifndef VCC_GUEST_RATE_H
 #define VCC_GUEST_RATE_H
 
-#include "police.h"
+#include "policing.h"
 
 /* The bucket has what the rate brings in this time, and at least a super-segment. */
 #define GUEST_RATE_BURST_NS    4000000u

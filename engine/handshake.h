@@ -13,7 +13,7 @@
 #include "active_open.h"
 #include "mptcp.h"
 #include "passive_open.h"
-#include "signed.h"
+#include "signed_connection.h"
 
 /* Out of line: segments after the handshake do not need this stack. */
 VCC_APART int syns_from_guest(struct vcc_flow *f, const struct vcc_params *p,

@@ -13,7 +13,7 @@
 #ifndef VCC_HOLD_H
 #define VCC_HOLD_H
 
-#include "release.h"
+#include "hold_release.h"
 
 /*
  * The right edge to show to the guest (equations 2 and 3): beyond what it has sent, what may leave
@@ -33,7 +33,7 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 	else
 		room_bytes =
 		    vcc_sub_floor0(room_bytes, seq_distance(f->snd_nxt, hold_guest_nxt(f, h)));
-	/* Beyond the largest window of snd_una nothing is admitted (release.h). */
+	/* Beyond the largest window of snd_una nothing is admitted (hold_release.h). */
 	uint32_t sent_bytes = seq_distance(f->snd_una, hold_guest_nxt(f, h));
 
 	return hold_guest_nxt(f, h) +

@@ -50,7 +50,7 @@ VCC_INLINE void accecn_guess(struct vcc_flow *f, uint32_t ce_bytes)
 }
 
 /* What an option tells of marked bytes. */
-enum told {
+enum accecn_news {
 	TOLD_NOTHING, /* there is none, or none to believe */
 	TOLD_BASE,    /* the next one can be compared with it */
 	TOLD_OLD,     /* a newer one has come */
@@ -63,9 +63,9 @@ enum told {
  * older than the one before it. Otherwise a counter that runs back, or ahead of what was sent, is
  * the work of a middlebox or a lie: from then on only the field counts (RFC 9768, 3.2.3.2.4).
  */
-VCC_INLINE enum told accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
-					const struct ack_news *news, struct vcc_action *a,
-					struct mark_news *marks)
+VCC_INLINE enum accecn_news accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
+					       const struct ack_news *news, struct vcc_action *a,
+					       struct mark_news *marks)
 {
 	if (!(s->options & (OPT_PACK | OPT_ACCECN_CE)) || (f->accecn & ACCECN_OPTION_FALSE))
 		return TOLD_NOTHING;
@@ -116,7 +116,7 @@ VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 				struct mark_news *marks)
 {
 	uint32_t ace = ace_of(s->flags), segs = bytes_to_segs_ceil(f, news->delivered_bytes);
-	enum told told = TOLD_NOTHING;
+	enum accecn_news told = TOLD_NOTHING;
 
 	expect_report(f, news->delivered_bytes);
 	if (f->accecn & ACCECN_SETTLES) {

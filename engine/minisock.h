@@ -9,8 +9,8 @@
 #ifndef VCC_MINISOCK_H
 #define VCC_MINISOCK_H
 
-#include "arrive.h"
-#include "unknown.h"
+#include "arrival.h"
+#include "unknown_connection.h"
 
 /* The fields that a minisock has of its flow. */
 #define MINISOCK_FIELDS(FIELD)                                                                     \
@@ -71,7 +71,7 @@ VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 
 /*
  * Makes a new flow what the minisock has of it, and treats it by `p`. A handshake goes on where it
- * was. An open connection is one that arrives (arrive.h): the next segments tell how far it has
+ * was. An open connection is one that arrives (arrival.h): the next segments tell how far it has
  * come. Where the rule rejects what is unknown, none has passed meanwhile, and the guest's word
  * alone would move its own edge. Returns 0; -1: no flow is like that.
  */

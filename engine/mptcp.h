@@ -9,7 +9,7 @@
 #ifndef VCC_MPTCP_H
 #define VCC_MPTCP_H
 
-#include "treat.h"
+#include "treatment.h"
 
 VCC_INLINE void mptcp_refuse(const struct vcc_flow *f, const struct vcc_params *p,
 			     const struct vcc_segment *s, struct vcc_action *a)

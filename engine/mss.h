@@ -8,7 +8,7 @@
 #define VCC_MSS_H
 
 #include "cc/cc.h"
-#include "track.h"
+#include "sequence_tracking.h"
 
 /* The largest size of TCP options (RFC 9293, 3.1). */
 #define TCP_OPTIONS_BYTES 40u
@@ -70,7 +70,7 @@ VCC_APART int mss_change(struct vcc_flow *f, uint32_t to_bytes)
  * The guest sent data. A longer segment than before, or a super-segment's gso_size, reveals a new
  * segment size. A shorter single segment does not, alone: it may end an application's write.
  */
-VCC_INLINE bool tells_mss(const struct vcc_flow *f, const struct vcc_segment *s)
+VCC_INLINE bool reveals_mss(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	return (cut_bytes(s) > f->mss_bytes && f->mss_bytes != f->mss_max_bytes) ||
 	       (s->seg_bytes && is_cut_shorter(f, s));
@@ -109,7 +109,7 @@ VCC_APART int mss_from_run(struct vcc_flow *f, const struct vcc_segment *s)
 
 VCC_INLINE void mss_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
-	if (tells_mss(f, s))
+	if (reveals_mss(f, s))
 		mss_change(f, cut_bytes(s));
 }
 

@@ -4,7 +4,7 @@
 #define VCC_PASSIVE_OPEN_H
 
 #include "path.h"
-#include "police.h"
+#include "policing.h"
 #include "syn.h"
 
 /* A guest whose ECN is overridden is asked for classic ECN, if that was asked for. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What acknowledgements tell of the path, for congestion controls that are led by delay: its RTT,
- * by ACKs that the peer has hardly delayed (tells_path), and the rate of delivery.
+ * by ACKs that the peer has hardly delayed (is_path_sample), and the rate of delivery.
  *
  * One segment is timed at a time (rtt.h), so each round trip has one sample. TSval would time each
  * ACK, but its unit of a millisecond (RFC 7323, 5.4; Linux) is many round trips of a fabric.
@@ -75,9 +75,9 @@ VCC_INLINE uint32_t rate_bytes_per_ms(uint32_t bytes, uint32_t rtt_us)
  * application may take a millisecond to answer, which is many round trips of a fabric. A window of
  * one segment has no other ACKs, and cannot be reduced by them.
  */
-VCC_INLINE bool tells_path(const struct vcc_flow *f, const struct vcc_params *p,
-			   const struct vcc_segment *s, const struct ack_news *news,
-			   uint32_t fabric_us)
+VCC_INLINE bool is_path_sample(const struct vcc_flow *f, const struct vcc_params *p,
+			       const struct vcc_segment *s, const struct ack_news *news,
+			       uint32_t fabric_us)
 {
 	if (!p->delays || leaves_out_segment(f, s))
 		return true;
@@ -98,7 +98,7 @@ VCC_APART int path_sample(struct vcc_flow *f, const struct vcc_params *p,
 	uint32_t fabric_us = p->delays ? fabric_answered(f, s, news) : 0;
 
 	path_wanted(f, p);
-	news->timed = tells_path(f, p, s, news, fabric_us);
+	news->timed = is_path_sample(f, p, s, news, fabric_us);
 	news->rtt_us = fabric_us;
 	if (!news->timed)
 		return 0;

@@ -14,7 +14,7 @@
 #ifndef VCC_POOL_H
 #define VCC_POOL_H
 
-#include "cap.h"
+#include "window_cap.h"
 
 /* A flow without data in flight is idle after this time without a segment. */
 #define POOL_IDLE_MS 500u

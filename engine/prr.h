@@ -9,7 +9,7 @@
 
 #include "cc/cc.h"
 #include "undo.h"
-#include "validate.h"
+#include "cwnd_validation.h"
 
 /*
  * The least that a reduction leaves to a peer that sends data itself, Linux's own minimum. Such a

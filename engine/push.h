@@ -10,7 +10,7 @@
 #ifndef VCC_PUSH_H
 #define VCC_PUSH_H
 
-#include "cap.h"
+#include "window_cap.h"
 #include "runt.h"
 
 /*

@@ -12,7 +12,7 @@
 #ifndef VCC_RCV_RTT_H
 #define VCC_RCV_RTT_H
 
-#include "accept.h"
+#include "acceptability.h"
 #include "delay.h"
 
 /*

@@ -12,7 +12,7 @@
 #ifndef VCC_REPAIR_H
 #define VCC_REPAIR_H
 
-#include "release.h"
+#include "hold_release.h"
 
 /* A segment that has left and is not acknowledged (RFC 8985, 5.1). */
 struct vcc_retained {

@@ -3,7 +3,7 @@
 #ifndef VCC_SENDER_H
 #define VCC_SENDER_H
 
-#include "cap.h"
+#include "window_cap.h"
 #include "marks.h"
 #include "loss.h"
 #include "pool.h"

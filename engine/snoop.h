@@ -8,7 +8,7 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * ring.h has the ring's room, said.h what the peer is told.
+ * receive_ring.h has the ring's room, snoop_ack.h what the peer is told.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H
@@ -67,7 +67,7 @@ VCC_INLINE bool is_promise_due(const struct vcc_snoop *sn)
  * Has the guest begun another connection than the engine's, by a SYN or SYN-ACK that the engine
  * does not believe? Its acknowledgements are none of this one's then.
  */
-VCC_INLINE bool is_astray(const struct vcc_flow *f, const struct vcc_snoop *sn)
+VCC_INLINE bool is_inconsistent(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
 	return seq_before(sn->ring_nxt, f->rcv_wup);
 }
@@ -81,7 +81,7 @@ VCC_INLINE bool snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
 {
 	const uint32_t never = FLOW_FIN_GUEST | FLOW_ACCECN_GUEST | FLOW_RELEASED;
 
-	return p->snoop && mode_changes(p) && sn->begun && !sn->barred && !is_astray(f, sn) &&
+	return p->snoop && mode_changes(p) && sn->begun && !sn->barred && !is_inconsistent(f, sn) &&
 	       f->stage == STAGE_ESTABLISHED && !(f->flags & never);
 }
 
@@ -179,8 +179,8 @@ VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
  * From-guest: what the guest says itself, before the engine sees it. False if a new connection
  * begins, of which nothing is promised yet.
  */
-VCC_INLINE bool snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
-			    const struct vcc_segment *s)
+VCC_INLINE bool snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn,
+				  const struct vcc_segment *s)
 {
 	if (s->flags & TCP_SYN) {
 		bool again =
@@ -318,7 +318,7 @@ VCC_INLINE uint32_t snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop
 {
 	uint32_t told = f->rcv_wup;
 
-	if (is_promise_due(sn) && !is_astray(f, sn) && f->stage == STAGE_ESTABLISHED)
+	if (is_promise_due(sn) && !is_inconsistent(f, sn) && f->stage == STAGE_ESTABLISHED)
 		f->rcv_wup = sn->guest_ack;
 	return told;
 }

@@ -3,8 +3,8 @@
 #ifndef VCC_TO_GUEST_H
 #define VCC_TO_GUEST_H
 
-#include "accept.h"
-#include "arrive.h"
+#include "acceptability.h"
+#include "arrival.h"
 #include "fragments.h"
 #include "handshake.h"
 #include "path.h"

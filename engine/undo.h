@@ -12,7 +12,7 @@
 #ifndef VCC_UNDO_H
 #define VCC_UNDO_H
 
-#include "track.h"
+#include "sequence_tracking.h"
 
 /* Half a round trip, of 8 * SRTT: no retransmission is acknowledged sooner. */
 #define UNDO_SRTT_SHIFT 4

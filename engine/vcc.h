@@ -11,7 +11,7 @@
  *	vcc_deadline	a deadline expired
  *
  * A shell whose CPUs share flows judges a segment of a flow that another CPU does not let go of by
- * unheld.h, which changes no state.
+ * contended_flow.h, which changes no state.
  *
  * Multi-byte values are in host byte order. struct vcc_flow has the same layout in the kernel's
  * map, in user space and in a dump.
@@ -57,7 +57,7 @@ enum vcc_option {
 	OPT_PACK = 0x40,
 	OPT_FACK = 0x80,
 	OPT_OURS_BAD = 0x100, /* a kind of ours with another length or version */
-	OPT_SIGNED = 0x200,   /* TCP MD5 or TCP-AO (RFC 2385, RFC 5925); see signed.h */
+	OPT_SIGNED = 0x200,   /* TCP MD5 or TCP-AO (RFC 2385, RFC 5925); see signed_connection.h */
 	OPT_MPTCP = 0x400,    /* MPTCP on a SYN (RFC 8684); see mptcp.h */
 	OPT_ACCECN = 0x800,   /* AccECN's option (RFC 9768, 3.2.3) in another form than a PACK's */
 	OPT_ACCECN_CE = 0x1000, /* and it has the count of CE bytes */
@@ -252,7 +252,7 @@ enum vcc_fills {
 	FILLS_ALONE, /* also by a runt that follows no whole segment: for good */
 };
 
-/* Whose numbers may be older than what has passed on the host before (arrive.h). */
+/* Whose numbers may be older than what has passed on the host before (arrival.h). */
 enum vcc_lags {
 	LAGS_GUEST = 1 << 0,
 	LAGS_PEER = 1 << 1,
@@ -507,7 +507,7 @@ enum vcc_on_full {
 
 /* Where a rule polices: data from the guest of a connection that the port does not know. */
 enum vcc_on_unknown {
-	ON_UNKNOWN_DROP = 0, /* after a grace (unknown.h) */
+	ON_UNKNOWN_DROP = 0, /* after a grace (unknown_connection.h) */
 	ON_UNKNOWN_PASS,
 };
 

@@ -4,7 +4,7 @@
 #define VCC_PROOF_SNOOP_H
 
 #include "check.h"
-#include "said.h"
+#include "snoop_ack.h"
 
 struct vcc_snoop nondet_snoop(void);
 struct vcc_room nondet_room(void);

@@ -129,7 +129,7 @@ static struct vcc_flow related_flow(const struct guest *g)
 	f.short_run = 0;
 	f.resent = RESENT_NOTHING;
 	f.settled = true;
-	/* This host has seen all of its segments (arrive.h). */
+	/* This host has seen all of its segments (arrival.h). */
 	f.lags = 0;
 	f.flags &= ~(FLOW_SACK | FLOW_RELEASED | FLOW_LEFT_ALONE);
 	f.flags |= FLOW_WINDOW_SHOWN;

@@ -2,7 +2,7 @@
 /* underlays: any */
 /* No data of an unknown connection passes where a rule polices, once the grace is over. */
 #include "check.h"
-#include "unknown.h"
+#include "unknown_connection.h"
 
 uint32_t nondet_u32(void);
 

@@ -45,7 +45,7 @@ fn main() {
     let types = parsed()
         .header_contents(
             "bindings.h",
-            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"said.h\"\n#include \"split.h\"\n#include \"thin.h\"\n",
+            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"snoop_ack.h\"\n#include \"split.h\"\n#include \"ack_thinning.h\"\n",
         )
         .allowlist_type("vcc_.*")
         .allowlist_type("(cubic|dctcp)_own")

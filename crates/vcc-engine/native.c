@@ -8,14 +8,14 @@
 #include "hold.h"
 #include "invariant.h"
 #include "pmtu.h"
-#include "said.h"
+#include "snoop_ack.h"
 #include "split.h"
-#include "thin.h"
+#include "ack_thinning.h"
 
-bool vcc_native_is_expected(const struct vcc_flow *f, const struct vcc_params *p,
-			    const struct vcc_segment *s, bool to_guest)
+bool vcc_native_is_predicted(const struct vcc_flow *f, const struct vcc_params *p,
+			     const struct vcc_segment *s, bool to_guest)
 {
-	return to_guest ? is_expected_to_guest(f, p, s) : is_expected_from_guest(f, p, s);
+	return to_guest ? is_predicted_to_guest(f, p, s) : is_predicted_from_guest(f, p, s);
 }
 
 bool vcc_native_needs_time(const struct vcc_flow *f, const struct vcc_params *p,
@@ -52,10 +52,10 @@ void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	struct vcc_flow predicted = *f;
 	struct vcc_action action;
-	bool expected = is_expected_from_guest(f, p, s);
+	bool expected = is_predicted_from_guest(f, p, s);
 
 	if (expected)
-		expected_from_guest(&predicted, p, s, &action);
+		predicted_from_guest(&predicted, p, s, &action);
 	vcc_from_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));
@@ -67,10 +67,10 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 {
 	struct vcc_flow predicted = *f;
 	struct vcc_action action;
-	bool expected = is_expected_to_guest(f, p, s);
+	bool expected = is_predicted_to_guest(f, p, s);
 
 	if (expected)
-		expected_to_guest(&predicted, p, s, &action);
+		predicted_to_guest(&predicted, p, s, &action);
 	vcc_to_guest(f, p, s, a);
 	VCC_LAW(!expected || is_same_flow(&predicted, f));
 	VCC_LAW(!expected || is_same_action(&action, a));
@@ -170,9 +170,9 @@ int vcc_native_take_over(struct vcc_flow *f, const struct vcc_params *p, uint64_
 	return err;
 }
 
-void vcc_native_go_on(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
+void vcc_native_resume(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
 {
-	vcc_go_on(f, r, now_us);
+	vcc_resume(f, r, now_us);
 	VCC_LAW(flow_invariant(f));
 }
 
@@ -574,10 +574,10 @@ void vcc_native_snoop_peer_syn(struct vcc_snoop *sn, const struct vcc_segment *s
 	snoop_peer_syn(sn, s, tsval, stripped);
 }
 
-bool vcc_native_snoop_heard(const struct vcc_flow *f, struct vcc_snoop *sn,
-			    const struct vcc_segment *s)
+bool vcc_native_snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn,
+				  const struct vcc_segment *s)
 {
-	return snoop_heard(f, sn, s);
+	return snoop_guest_acked(f, sn, s);
 }
 
 void vcc_native_snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
@@ -608,17 +608,19 @@ void vcc_native_snoop_absorbed(struct vcc_flow *f, const struct vcc_segment *s)
 	snoop_absorbed(f, s);
 }
 
-struct vcc_said vcc_native_snoop_says(const struct vcc_flow *f, const struct vcc_snoop *sn,
-				      const struct vcc_params *p, const struct vcc_room *room,
-				      const struct vcc_segment *s)
+struct vcc_snoop_ack vcc_native_snoop_ack_to_send(const struct vcc_flow *f,
+						  const struct vcc_snoop *sn,
+						  const struct vcc_params *p,
+						  const struct vcc_room *room,
+						  const struct vcc_segment *s)
 {
-	return snoop_says(f, sn, p, room, s);
+	return snoop_ack_to_send(f, sn, p, room, s);
 }
 
-void vcc_native_snoop_told(const struct vcc_flow *f, struct vcc_snoop *sn,
-			   const struct vcc_said *said)
+void vcc_native_snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
+			       const struct vcc_snoop_ack *said)
 {
-	snoop_told(f, sn, said);
+	snoop_ack_sent(f, sn, said);
 }
 
 struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
@@ -675,9 +677,9 @@ bool vcc_native_snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
 	return snoops(f, sn, p);
 }
 
-void vcc_native_snoop_falls_silent(struct vcc_snoop *sn)
+void vcc_native_snoop_peer_silent(struct vcc_snoop *sn)
 {
-	snoop_falls_silent(sn);
+	snoop_peer_silent(sn);
 }
 
 struct vcc_needs vcc_native_snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,

@@ -29,7 +29,7 @@ VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t ini
 
 /*
  * cc_on_feedback(), and cc_on_ack() if `grows`. Inline, for the segments that nearly all are
- * (expected.h).
+ * (header_prediction.h).
  */
 VCC_INLINE void cc_advance(uint32_t underlay, struct vcc_cc_state *cc, const struct vcc_cc_ack *ack,
 			   bool grows)

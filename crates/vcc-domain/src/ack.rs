@@ -2,7 +2,7 @@
 
 use vcc_engine::{FlowState, sys};
 
-use crate::bare::Bare;
+use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame};
 use vcc_engine::FlowKey;
 

@@ -3,8 +3,8 @@
 use vcc_engine::{FlowState, Params, Segment, sys};
 
 use crate::checksum;
+use crate::feedback_options::{self, FACK_BYTES};
 use crate::frame::{Checksum, Frame};
-use crate::ours::{self, FACK_BYTES};
 use crate::parse::Parsed;
 use vcc_net::wire::*;
 
@@ -37,7 +37,7 @@ pub(crate) fn fack(
     debug_assert!(parsed.ip.length != 0, "a FACK cannot carry BIG TCP's jumbo option (RFC 2675)");
     let mut fack =
         Frame { bytes: frame.bytes[..tcp_at + TCP_BYTES].to_vec(), gso_size: 0, ..*frame };
-    fack.bytes.extend(ours::fack(feedback));
+    fack.bytes.extend(feedback_options::fack(feedback));
     let tcp = &mut fack.bytes[tcp_at..];
     write_u32(tcp, TCP_ACK_AT, parsed.segment.ack.wrapping_sub(1));
     let word = tcp_offset_flags(FACK_TCP_BYTES, sys::TCP_ACK as u16);

@@ -3,7 +3,7 @@
 
 use vcc_engine::sys;
 
-use crate::bare::Bare;
+use crate::empty_segment::Bare;
 use crate::frame::{Direction, Out};
 use vcc_engine::FlowKey;
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU8;
 
 use vcc_engine::sys;
 
-use crate::ours::{
+use crate::feedback_options::{
     self, APPENDED_BYTES, EXPERIMENT_NAME, FACK_BYTES, KIND_ACCECN1, KIND_EXPERIMENT, KIND_PACK,
 };
 use vcc_net::wire::*;
@@ -177,11 +177,15 @@ impl Options {
                     sys::OPT_ACCECN
                 }
             }
-            (KIND_EXPERIMENT, FACK_BYTES, Some(&[ours::VERSION, ours::WHAT_FACK])) => {
+            (
+                KIND_EXPERIMENT,
+                FACK_BYTES,
+                Some(&[feedback_options::VERSION, feedback_options::WHAT_FACK]),
+            ) => {
                 self.feedback = read_counters(&option[6..]);
                 sys::OPT_FACK
             }
-            (KIND_EXPERIMENT, APPENDED_BYTES, Some(&[ours::VERSION, what]))
+            (KIND_EXPERIMENT, APPENDED_BYTES, Some(&[feedback_options::VERSION, what]))
                 if is_hello(what) && option[6..] == [0, 0] =>
             {
                 self.hello = what;
@@ -259,14 +263,14 @@ mod tests {
     #[test]
     fn ours_are_marked_byte_by_byte() {
         let feedback = sys::vcc_feedback { ect0_bytes: 9, ce_bytes: 0xff_ffff };
-        let options = [&[1, 1][..], &ours::pack(&feedback), &[1, 1]].concat();
+        let options = [&[1, 1][..], &feedback_options::pack(&feedback), &[1, 1]].concat();
         let read_pack = read(&options, 0);
         assert_eq!(u32::from(read_pack.present), sys::OPT_PACK);
         assert_eq!((read_pack.feedback, read_pack.places.ours), (feedback, 0xff << 2));
-        let read_fack = read(&ours::fack(&feedback), 0);
+        let read_fack = read(&feedback_options::fack(&feedback), 0);
         assert_eq!(u32::from(read_fack.present), sys::OPT_FACK);
         assert_eq!((read_fack.feedback, read_fack.places.ours), (feedback, 0xfff));
-        let read_hello = read(&ours::hello(2), 0);
+        let read_hello = read(&feedback_options::hello(2), 0);
         assert_eq!((u32::from(read_hello.present), read_hello.hello), (sys::OPT_HELLO, 2));
     }
 

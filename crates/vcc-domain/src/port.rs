@@ -27,8 +27,8 @@ use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
+use crate::last_frame::Passed;
 use crate::parse::{Parsed, parse, parse_first_fragment};
-use crate::passed::Passed;
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
@@ -36,7 +36,7 @@ use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
-use crate::unjudged;
+use crate::unparsed_tcp;
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
@@ -139,7 +139,7 @@ impl Port {
                 return untouched;
             }
         };
-        let id = match self.known(Direction::FromGuest, frame, parsed, out) {
+        let id = match self.find_or_create(Direction::FromGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
@@ -170,7 +170,7 @@ impl Port {
                 return untouched;
             }
         };
-        let id = match self.known(Direction::ToGuest, frame, parsed, out) {
+        let id = match self.find_or_create(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
@@ -239,7 +239,7 @@ impl Port {
             self.counters.count_unsent(unsent);
         }
         while let Some(id) = self.table.due(now_ns) {
-            self.look(now_ns, id, out);
+            self.on_deadline(now_ns, id, out);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
@@ -304,7 +304,7 @@ impl Port {
     ///
     /// # Errors
     /// The frame is not translated, which is counted: the verdict for it.
-    fn known(
+    fn find_or_create(
         &mut self,
         direction: Direction,
         frame: &Frame,
@@ -365,7 +365,7 @@ impl Port {
     fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
         let unjudged = reason != sys::COUNT_NOT_TCP
             && self.treatments.polices()
-            && unjudged::holds_tcp(&frame.bytes);
+            && unparsed_tcp::holds_tcp(&frame.bytes);
         self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
         if unjudged { Verdict::Drop } else { Verdict::Pass }
     }
@@ -421,7 +421,7 @@ impl Port {
     }
 
     /// Counts a segment whose connection the port does not know. The verdict is that of
-    /// `datapath/unknown.h`.
+    /// `datapath/unknown_segment.h`.
     fn unknown(&mut self, direction: Direction, parsed: &Parsed) -> Verdict {
         let segment = &parsed.segment;
         let now_s = seconds(self.now_ns);
@@ -580,7 +580,7 @@ impl Port {
         match u32::from(action.verdict) {
             sys::VCC_PASS => {
                 rewrite(frame, direction, parsed, action);
-                debug_assert!(says(frame, direction, parsed, action));
+                debug_assert!(has_action_values(frame, direction, parsed, action));
                 Verdict::Pass
             }
             sys::VCC_DROP => {
@@ -613,7 +613,7 @@ impl Port {
     }
 
     /// The flow's deadline expired.
-    fn look(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
+    fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
         let mut params = *self.treatments.of(flow);
@@ -648,7 +648,12 @@ impl Counters {
 }
 
 /// Is the rewritten frame the same segment of the same flow, with the action's values?
-fn says(frame: &Frame, direction: Direction, before: &Parsed, action: &Action) -> bool {
+fn has_action_values(
+    frame: &Frame,
+    direction: Direction,
+    before: &Parsed,
+    action: &Action,
+) -> bool {
     let Ok(now) = parse(frame, direction) else {
         // Without payload, a segment with BIG TCP's length 0 is malformed once gso_size is cleared.
         return before.ip.length == 0;

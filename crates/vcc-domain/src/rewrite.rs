@@ -3,9 +3,9 @@
 use vcc_engine::{Action, sys};
 
 use crate::checksum;
+use crate::feedback_options::{self, APPENDED_BYTES};
 use crate::frame::{Direction, Frame};
 use crate::options::{KIND_NOP, byte_mask};
-use crate::ours::{self, APPENDED_BYTES};
 use crate::parse::Parsed;
 use vcc_net::wire::*;
 
@@ -41,8 +41,8 @@ pub(crate) fn changes_options(parsed: &Parsed, action: &Action) -> bool {
 /// The option that the action appends.
 fn appended(action: &Action) -> Option<[u8; APPENDED_BYTES]> {
     match u32::from(action.emit) {
-        sys::EMIT_HELLO => Some(ours::hello(action.hello)),
-        sys::EMIT_PACK => Some(ours::pack(&action.feedback)),
+        sys::EMIT_HELLO => Some(feedback_options::hello(action.hello)),
+        sys::EMIT_PACK => Some(feedback_options::pack(&action.feedback)),
         _ => None,
     }
 }
@@ -254,10 +254,11 @@ mod tests {
     #[test]
     fn a_report_replaces_the_padding() {
         let (frame, options) = rewritten(true, &[], report);
-        assert_eq!(options, ours::pack(&COUNTED));
+        assert_eq!(options, feedback_options::pack(&COUNTED));
         assert!(frame.bytes.ends_with(&options));
         let (_, options) = rewritten(true, &[2, 4, 5, 0xb4, 0, 9, 9, 9], report);
-        let expected = [&[2, 4, 5, 0xb4, 1, 1, 1, 1][..], &ours::pack(&COUNTED)].concat();
+        let expected =
+            [&[2, 4, 5, 0xb4, 1, 1, 1, 1][..], &feedback_options::pack(&COUNTED)].concat();
         assert_eq!(options, expected, "NOPs replace KIND_END");
     }
 
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn our_option_is_trimmed_at_the_end_and_blanked_elsewhere() {
-        let pack = ours::pack(&COUNTED);
+        let pack = feedback_options::pack(&COUNTED);
         let last = [&[1, 1, 1, 1][..], &pack].concat();
         let (frame, options) = rewritten(false, &last, strip);
         assert_eq!((frame.bytes.len(), options), (58, vec![1; 4]));
@@ -288,7 +289,7 @@ mod tests {
         assert_eq!(options, [1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7, 1]);
         let two = [pack, pack].concat();
         assert_eq!(rewritten(false, &two, strip).1, [1; 16], "not one, but both");
-        assert_eq!(rewritten(false, &ours::fack(&COUNTED), strip).1, [1; 12]);
+        assert_eq!(rewritten(false, &feedback_options::fack(&COUNTED), strip).1, [1; 12]);
     }
 
     /// At any offset, also across words.

@@ -4,9 +4,9 @@
 use vcc_engine::{Delays, FlowState, Params, sys};
 
 use crate::bytes::{self, BadBytes, read, read_text, write, write_text};
+use crate::flow_view::Seen;
 use crate::port::Port;
 use crate::rules::{Rule, RuleTotals};
-use crate::seen::Seen;
 use vcc_engine::FlowKey;
 
 /// A port, as of the time when it was asked.

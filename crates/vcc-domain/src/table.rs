@@ -1,5 +1,5 @@
 //! The port's flow table and deadlines, with the datapath's rules for a full table
-//! (datapath/table.h).
+//! (datapath/flow_table.h).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};

@@ -6,10 +6,12 @@
 //!
 //! What a shell calls for each segment is inline, or each call would be two.
 
+mod ack_thinning;
 mod carried;
 mod clock;
 mod delay;
 mod flow_key;
+mod flow_report;
 mod guest_rate;
 mod handover;
 mod histogram;
@@ -23,8 +25,6 @@ mod pool;
 mod repair;
 mod snoop;
 mod split;
-mod thin;
-mod told;
 mod underlay;
 
 pub mod sys {
@@ -40,9 +40,11 @@ mod native {
     include!(concat!(env!("OUT_DIR"), "/native.rs"));
 }
 
+pub use ack_thinning::{Shown, Thin, is_ring_crowded};
 pub use carried::Field;
 pub use delay::DelayedBy;
 pub use flow_key::FlowKey;
+pub use flow_report::Stage;
 pub use guest_rate::GuestRate;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
@@ -54,8 +56,6 @@ pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};
 pub use snoop::{Needs, Placed, Room, Said, Snoop};
-pub use thin::{Shown, Thin, is_ring_crowded};
-pub use told::Stage;
 pub use underlay::Underlay;
 
 /// A parsed segment.
@@ -203,10 +203,10 @@ impl FlowState {
         unsafe { native::move_underlay(&mut self.0, from.number(), to.number()) }
     }
 
-    /// Does header prediction cover the segment (engine/expected.h)?
+    /// Does header prediction cover the segment (engine/header_prediction.h)?
     pub fn is_expected(&self, params: &Params, segment: &Segment, to_guest: bool) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::is_expected(&self.0, &params.0, segment, to_guest) }
+        unsafe { native::is_predicted(&self.0, &params.0, segment, to_guest) }
     }
 
     /// Does a segment that header prediction covers need the exact time (engine/clock.h)?
@@ -216,7 +216,7 @@ impl FlowState {
     }
 
     /// What a shell does with a segment while another CPU holds the flow for too long
-    /// (engine/unheld.h).
+    /// (engine/contended_flow.h).
     pub fn unheld(&self, params: &Params, segment: &Segment, to_guest: bool) -> Action {
         let mut action = Action::default();
         // SAFETY: all point to live values of the C types for the length of the call.

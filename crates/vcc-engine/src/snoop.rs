@@ -7,7 +7,7 @@ pub type Room = sys::vcc_room;
 /// The buffers of the ring that matter to a flow; `SNOOP_NEVER_SEGS`: no number of them.
 pub type Needs = sys::vcc_needs;
 /// The acknowledgement, window and flags of a segment that leaves for the peer.
-pub type Said = sys::vcc_said;
+pub type Said = sys::vcc_snoop_ack;
 /// What is due for a segment that is in the guest's ring.
 pub type Placed = sys::vcc_placed;
 
@@ -56,7 +56,7 @@ impl Snoop {
     #[inline]
     pub fn falls_silent(&mut self) {
         // SAFETY: a live value of the C type.
-        unsafe { native::snoop_falls_silent(&mut self.0) }
+        unsafe { native::snoop_peer_silent(&mut self.0) }
     }
 
     /// Has data been acknowledged that the guest has not acknowledged itself?
@@ -71,9 +71,9 @@ impl FlowState {
     /// A segment of the guest, before [`FlowState::from_guest`] sees it. False if a new connection
     /// begins.
     #[inline]
-    pub fn snoop_heard(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
+    pub fn snoop_guest_acked(&self, snoop: &mut Snoop, segment: &Segment) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoop_heard(&self.0, &mut snoop.0, segment) }
+        unsafe { native::snoop_guest_acked(&self.0, &mut snoop.0, segment) }
     }
 
     /// Does the guest's segment say nothing that the peer does not know?
@@ -112,7 +112,7 @@ impl FlowState {
 
     /// What a segment says that leaves for the peer.
     #[inline]
-    pub fn snoop_says(
+    pub fn snoop_ack_to_send(
         &self,
         snoop: &Snoop,
         params: &Params,
@@ -120,14 +120,14 @@ impl FlowState {
         segment: &Segment,
     ) -> Said {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoop_says(&self.0, &snoop.0, &params.0, room, segment) }
+        unsafe { native::snoop_ack_to_send(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
     /// The peer is told it.
     #[inline]
-    pub fn snoop_told(&self, snoop: &mut Snoop, said: &Said) {
+    pub fn snoop_ack_sent(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoop_told(&self.0, &mut snoop.0, said) }
+        unsafe { native::snoop_ack_sent(&self.0, &mut snoop.0, said) }
     }
 
     /// The guest's ring has a segment, whose checksums are right. `sent` is the highest

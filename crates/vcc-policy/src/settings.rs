@@ -177,7 +177,7 @@ impl Settings {
     }
 
     /// Guests that may go on without vcc get no ECN, which some underlays are led by (`brings_ecn` in
-    /// engine/treat.h).
+    /// engine/treatment.h).
     fn unmarked(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let underlay = treatment.underlay();
@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot
-    /// tell the ACKs that their receiver has delayed (`tells_path` in engine/path.h).
+    /// tell the ACKs that their receiver has delayed (`is_path_sample` in engine/path.h).
     fn blurred(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let underlay = treatment.underlay();
@@ -233,7 +233,7 @@ impl Settings {
     }
 
     /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves
-    /// its connections alone (`leaves_alone` in engine/treat.h).
+    /// its connections alone (`leaves_alone` in engine/treatment.h).
     fn escape(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let binds = treatment.mode() == Mode::Enforce && treatment.underlay().controls();

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{capabilities, kernel, limits, timers};
 
-/// What the verifier said of a program.
+/// The verifier's refusal of a program.
 #[derive(Debug)]
 pub struct VerifierRefusal {
     pub release: String,
@@ -98,7 +98,7 @@ pub enum Error {
     OtherHostVersion,
 
     #[error(
-        "the maps that another version of vcc has pinned do not say where their `{what}` is, so its \
+        "the maps that another version of vcc has pinned do not describe where their `{what}` is, so its \
          connections cannot be taken over: `vcc detach --all --wait`, then start again"
     )]
     Undescribed { what: String },
@@ -159,7 +159,7 @@ pub enum Error {
     NotLoaded { name: String, loaded: String },
 
     #[error(
-        "connections of `{name}` cannot go on by `{to}`: name another underlay that controls the \
+        "connections of `{name}` cannot continue under `{to}`: name another underlay that controls the \
          window and {} ECN, as `{name}` does",
         if *has_ecn { "has" } else { "does without" }
     )]

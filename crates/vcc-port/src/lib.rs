@@ -4,7 +4,7 @@
 //! knows its programs. The ports of a host share programs and maps, in which each has room that the
 //! others cannot take, so that one guest cannot affect another guest's flows.
 
-mod arrive;
+mod arrival;
 mod batch;
 mod bpffs;
 mod capabilities;
@@ -19,7 +19,7 @@ mod emit;
 mod error;
 mod flows;
 mod governor;
-mod grace;
+mod grace_periods;
 pub mod harness;
 mod host;
 mod kernel;
@@ -54,7 +54,7 @@ mod underlays;
 mod usage;
 mod verifier_log;
 
-pub use arrive::Arrived;
+pub use arrival::Arrived;
 pub use clock::monotonic;
 pub use counters::{Counter, Counters};
 pub use datapath::Datapath;
@@ -62,7 +62,7 @@ pub use emit::{Emitted, Emitter};
 pub use error::{Error, VerifierRefusal};
 pub use flows::{Flow, FlowId};
 pub use governor::Governor;
-pub use grace::Expedited;
+pub use grace_periods::Expedited;
 pub use host::Host;
 pub use namespace::{Netns, isolated};
 pub use options::AttachOptions;

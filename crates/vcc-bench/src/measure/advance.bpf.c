@@ -97,7 +97,7 @@ static __always_inline uint32_t advance(struct __sk_buff *skb)
  * whole of it is written anew, and the flow's flags are set, before each run.
  */
 struct restored {
-	uint64_t tag; /* the flow's (tag.h) */
+	uint64_t tag; /* the flow's (flow_tag.h) */
 	struct segment segment;
 	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it goes on by ack_step */
 	uint32_t pack_at;    /* 0: none */

@@ -7,7 +7,7 @@ use vcc_engine::FlowKey;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotTakeOver {
-    #[error("this is no state of `vcc domain`")]
+    #[error("this is not a state of `vcc domain`")]
     NotOurs,
     #[error(
         "the state has format {0} of `vcc domain`, and this version reads format {FORMAT}: install the \
@@ -15,7 +15,7 @@ pub enum CannotTakeOver {
     )]
     OtherFormat(u32),
     #[error(
-        "the state does not say the `{0}` of its connections: it is of another version of vcc; install \
+        "the state lacks the `{0}` of its connections: another version of vcc wrote it; install \
          the same one on both hosts"
     )]
     Lacks(&'static str),
@@ -23,18 +23,18 @@ pub enum CannotTakeOver {
     CutShort,
     #[error("the state has been changed: its checksum is wrong; move the guest again")]
     Changed,
-    #[error("connection {0} of the state is none that can be: the guest cannot move with it")]
+    #[error("connection {0} in the migrated state is inconsistent; migration refused")]
     Row(usize),
     #[error(
-        "{0} is here already, with something that is held or promised: move the guest when that has \
+        "{0} exists on this host with held or promised data: move the guest when that has \
          been delivered, or start this again"
     )]
     Here(FlowKey),
     #[error(
-        "there is room for {max} connections, and the guest comes with {connections}: raise max_flows"
+        "the port has room for {max} connections, and the guest brings {connections}: raise max_flows"
     )]
     NoRoom { connections: usize, max: usize },
-    #[error("the port is draining, and takes no connections")]
+    #[error("the port is draining and accepts no connections")]
     Draining,
 }
 

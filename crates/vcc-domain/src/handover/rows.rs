@@ -37,7 +37,7 @@ macro_rules! mirror {
 }
 
 mirror! {
-    /// `engine/buffer.h`.
+    /// `engine/hold_buffer.h`.
     HoldRow of vcc_hold {
         grant_edge: u32,
         peer_edge: u32,

@@ -84,7 +84,7 @@ impl Held {
     }
 
     /// Is there something to send that may not leave?
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn has_blocked_data(&self) -> bool {
         !self.queue.is_empty() || self.sent.has_lost()
     }
 

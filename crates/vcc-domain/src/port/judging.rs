@@ -3,9 +3,9 @@
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
 use super::{Port, seconds};
+use crate::flow_view::Seen;
 use crate::frame::Direction;
 use crate::rules::{Rule, RuleTotals, Rules};
-use crate::seen::Seen;
 use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
 
@@ -103,7 +103,7 @@ impl Port {
     }
 }
 
-/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed.h`).
+/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed_connection.h`).
 pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
     let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
     let flags = u32::from(segment.flags);

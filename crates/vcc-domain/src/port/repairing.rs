@@ -203,7 +203,7 @@ impl Port {
         if held.sent.reorder_due_us().is_some_and(|due_us| due_us <= now_us) {
             held.sent.detect(flow, now_us);
         }
-        let waits = held.waits();
+        let waits = held.has_blocked_data();
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
@@ -251,7 +251,7 @@ impl Port {
         if !held.hold.retains() {
             return;
         }
-        let waits = held.waits();
+        let waits = held.has_blocked_data();
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,

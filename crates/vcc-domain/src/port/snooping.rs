@@ -6,7 +6,7 @@ use vcc_engine::{Segment, Snoop, sys};
 
 use super::room::move_to;
 use super::{NS_PER_US, Port};
-use crate::bare::Bare;
+use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out};
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
@@ -188,7 +188,7 @@ impl Port {
         };
         let before = snooped.snoop.0.guest_ack;
         let owed = snooped.snoop.is_promise_due();
-        if !flow.snoop_heard(&mut snooped.snoop, &parsed.segment) {
+        if !flow.snoop_guest_acked(&mut snooped.snoop, &parsed.segment) {
             snooping.copied_bytes -= snooped.copies.clear();
             snooping.sharing.end(&mut snooped.share);
             snooped.cancel_answer();
@@ -243,8 +243,8 @@ impl Port {
         let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
         let segment = &parsed.segment;
         let room = self.snooping.sharing.room(&snooped.share);
-        let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, segment);
-        flow.snoop_told(&mut snooped.snoop, &said);
+        let said = flow.snoop_ack_to_send(&snooped.snoop, self.treatments.of(flow), &room, segment);
+        flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
         self.note_waiting(id);
@@ -318,8 +318,8 @@ impl Port {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said = flow.snoop_says(&snooped.snoop, self.treatments.of(flow), &room, &own);
-        flow.snoop_told(&mut snooped.snoop, &said);
+        let said = flow.snoop_ack_to_send(&snooped.snoop, self.treatments.of(flow), &room, &own);
+        flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let answer = Answer { key, flow, snooped, said }.made(now_us);
         self.leave_as_said(id, answer.frame, &answer.parsed, out);

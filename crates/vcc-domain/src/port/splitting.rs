@@ -6,7 +6,7 @@ use vcc_engine::{Act, Params, Segment, sys};
 
 use super::Port;
 use super::ended::{Ended, Fate};
-use crate::bare::Bare;
+use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::ledger::{Ledger, Promise};
 use crate::neighbours;

@@ -4,8 +4,8 @@ use vcc_engine::Underlay;
 use vcc_frames::{Packet, payload};
 
 use super::*;
+use crate::feedback_options;
 use crate::frame::Checksum;
-use crate::ours;
 use crate::rules::{Rule, Rules};
 use crate::testing::*;
 use vcc_net::wire::*;
@@ -22,7 +22,7 @@ fn emitting() -> Params {
 /// A flow with feedback that has received marked data: a report is due.
 fn with_a_report_due(params: Params) -> Talk {
     let mut talk = Talk::new(params);
-    talk.open(&ours::hello(sys::HELLO_ACCEPT as u8));
+    talk.open(&feedback_options::hello(sys::HELLO_ACCEPT as u8));
     assert!(talk.flow().has(sys::FLOW_FEEDBACK));
     let marked = Packet { payload: payload(MSS_BYTES), traffic_class: CE, ..talk.segment(false) };
     talk.pass(false, &marked);
@@ -87,12 +87,16 @@ fn partial_checksums_complete_to_full_ones() {
         let mss = vec![2, 4, 5, 0xb4, 1, 3, 3, 7];
         let syn = Packet { flags: SYN, ack: 0, options: mss.clone(), ..talk.segment(true) };
         let (out, _) = both(true, &syn);
-        assert_eq!(out.bytes.len(), syn.frame().len() + ours::APPENDED_BYTES, "an offer");
-        let options = [mss, ours::hello(sys::HELLO_ACCEPT as u8).to_vec()].concat();
+        assert_eq!(
+            out.bytes.len(),
+            syn.frame().len() + feedback_options::APPENDED_BYTES,
+            "an offer"
+        );
+        let options = [mss, feedback_options::hello(sys::HELLO_ACCEPT as u8).to_vec()].concat();
         let (seq, ack) = (talk.peer_next, talk.guest_next + 1);
         let syn_ack = Packet { flags: SYN | ACK | ECE, options, seq, ack, ..talk.segment(false) };
         let (out, _) = both(false, &syn_ack);
-        assert_eq!(out.bytes.len(), syn_ack.frame().len() - ours::APPENDED_BYTES);
+        assert_eq!(out.bytes.len(), syn_ack.frame().len() - feedback_options::APPENDED_BYTES);
         let (seq, ack) = (talk.guest_next + 1, talk.peer_next + 1);
         both(true, &Packet { seq, ack, ..talk.segment(true) });
         let marked = Packet {
@@ -108,7 +112,10 @@ fn partial_checksums_complete_to_full_ones() {
         assert_eq!((out.bytes.len(), facks.len()), (data.frame().len(), 1));
         both(false, &Packet { seq: ack + 400, ack: seq + 600, ..marked });
         let (out, _) = both(true, &Packet { ack: ack + 800, payload: Vec::new(), ..data });
-        assert!(out.bytes.ends_with(&ours::pack(&full.flow().counted)), "a report on a pure ACK");
+        assert!(
+            out.bytes.ends_with(&feedback_options::pack(&full.flow().counted)),
+            "a report on a pure ACK"
+        );
     }
 }
 
@@ -129,7 +136,7 @@ fn a_fack_follows_its_data() {
         let tcp = &fack.bytes[TCP_AT..];
         assert_eq!(tcp[..8], frame.bytes[TCP_AT..TCP_AT + 8], "ports and number as the data's");
         assert_eq!(read_u32(tcp, TCP_ACK_AT), data.ack - 1);
-        assert_eq!(tcp[TCP_BYTES..], ours::fack(&talk.flow().counted));
+        assert_eq!(tcp[TCP_BYTES..], feedback_options::fack(&talk.flow().counted));
     }
 }
 

@@ -1,4 +1,4 @@
-//! ACKs that wait while the guest does not read its receive ring (`engine/thin.h`).
+//! ACKs that wait while the guest does not read its receive ring (`engine/ack_thinning.h`).
 
 use std::collections::BTreeSet;
 

@@ -3,11 +3,11 @@
 use vcc_engine::{FlowState, Said, sys};
 
 use super::{Headers, Snooped};
-use crate::bare::Bare;
 use crate::checksum::Sum;
+use crate::empty_segment::Bare;
+use crate::feedback_options::APPENDED_BYTES;
 use crate::frame::{Direction, Frame};
 use crate::ip::Ip;
-use crate::ours::APPENDED_BYTES;
 use crate::parse::{Parsed, parse};
 use vcc_engine::FlowKey;
 use vcc_net::wire::*;

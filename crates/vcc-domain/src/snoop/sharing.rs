@@ -1,5 +1,5 @@
 //! How the connections of a port share the guest's receive ring: what is set aside for each, and
-//! which of them count (`engine/ring.h`).
+//! which of them count (`engine/receive_ring.h`).
 
 use std::collections::VecDeque;
 

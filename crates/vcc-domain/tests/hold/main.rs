@@ -4,17 +4,17 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod ack_thinning;
 mod broken;
 mod close;
 mod ends;
 mod flood;
 mod moving;
-mod odd;
 mod pacing;
 mod random;
+mod rare_segments;
 mod retransmit;
 mod split;
-mod thin;
 mod too_big;
 
 /// At least what the port keeps of a frame beside its bytes.

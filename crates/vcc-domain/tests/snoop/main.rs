@@ -7,7 +7,7 @@ mod common;
 mod both;
 mod delay;
 mod guest;
-mod heard;
+mod guest_acks;
 mod never;
 mod promised;
 mod random;

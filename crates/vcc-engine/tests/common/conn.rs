@@ -90,7 +90,7 @@ impl Conn {
         conn
     }
 
-    /// With the time that the datapath gives it (datapath/fast.h).
+    /// With the time that the datapath gives it (datapath/fast_path.h).
     pub fn stamp(&self, segment: Seg, to_guest: bool) -> Seg {
         let exact = segment.at_us(self.now_us);
         if self.tick_us == 0 {

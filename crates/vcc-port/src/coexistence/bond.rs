@@ -9,7 +9,7 @@ const MEANING: &str = "\
     A segment passes both the member and the whole: with vcc at both it would be translated \
     twice, and a single member sees a part of each connection's way.";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let member = at.master().filter(|master| master.is_a(KINDS)).map(|master| {
         let found = format!("{name} is a member of {} ({})", master.name, kind(master));

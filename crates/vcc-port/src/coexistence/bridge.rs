@@ -4,7 +4,7 @@ use super::Found;
 use super::neighbours::Neighbours;
 use crate::Result;
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     if at.link.is_a(&["bridge"]) {
         let found = format!("{name} is a bridge");

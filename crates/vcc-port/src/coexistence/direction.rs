@@ -14,7 +14,7 @@ const REMEDY: &str = "\
     attach to the host side of the guest's own device: its tap, or its veth's end outside of the \
     guest";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let found = if let Some(hardware) = &at.link.hardware {
         format!("{name} is a card ({hardware})")

@@ -21,7 +21,7 @@ const KINDS: &[(&str, Option<&str>)] = &[
     ("ip6tnl", None),
 ];
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let mut leaving = Vec::new();
     for link in &at.around.links {
         let Some((kind, tunnel)) = KINDS.iter().find(|(kind, _)| link.is_a(&[kind])) else {

@@ -13,7 +13,7 @@ const HARMFUL: &str = "\
     They run after vcc: what they drop or redirect, vcc has taken for sent or delivered, and what \
     they drop it can only take for a loss beyond the port.";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let read = |parent| {
         let filters = filters(at.device.ifindex, parent);
         filters.map_err(|e| Error::system(format!("list the filters of `{}`", at.device.name), e))

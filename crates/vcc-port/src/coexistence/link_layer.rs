@@ -4,7 +4,7 @@ use super::Found;
 use super::neighbours::Neighbours;
 use crate::{Error, Result};
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     match at.device.require_ethernet() {
         Err(error @ Error::NotEthernet { .. }) => {
             Ok(vec![Found::problem(error.to_string(), "vcc cannot attach to it.")])

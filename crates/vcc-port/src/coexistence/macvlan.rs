@@ -4,7 +4,7 @@ use super::Found;
 use super::neighbours::{Link, Neighbours};
 use crate::Result;
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let is_upper = |link: &&Link| link.is_on_top() && link.lower == Some(at.link.index);
     let uppers: Vec<String> = at
         .around

@@ -75,22 +75,22 @@ struct Kind {
 
 /// In the order in which a frame from the guest meets them.
 const KINDS: &[Kind] = &[
-    Kind { name: "traffic", look: traffic::look },
-    Kind { name: "link-layer", look: link_layer::look },
-    Kind { name: "direction", look: direction::look },
-    Kind { name: "offload", look: offload::look },
-    Kind { name: "xdp", look: xdp::look },
-    Kind { name: "packet-socket", look: packet_socket::look },
-    Kind { name: "tcx", look: tcx::look },
-    Kind { name: "tc-filter", look: filter::look },
-    Kind { name: "openvswitch", look: openvswitch::look },
-    Kind { name: "bridge", look: bridge::look },
-    Kind { name: "bond", look: bond::look },
-    Kind { name: "vrf", look: vrf::look },
-    Kind { name: "macvlan", look: macvlan::look },
-    Kind { name: "tunnel", look: tunnel::look },
-    Kind { name: "encapsulation", look: encapsulation::look },
-    Kind { name: "qdisc", look: qdisc::look },
+    Kind { name: "traffic", look: traffic::check },
+    Kind { name: "link-layer", look: link_layer::check },
+    Kind { name: "direction", look: direction::check },
+    Kind { name: "offload", look: offload::check },
+    Kind { name: "xdp", look: xdp::check },
+    Kind { name: "packet-socket", look: packet_socket::check },
+    Kind { name: "tcx", look: tcx::check },
+    Kind { name: "tc-filter", look: filter::check },
+    Kind { name: "openvswitch", look: openvswitch::check },
+    Kind { name: "bridge", look: bridge::check },
+    Kind { name: "bond", look: bond::check },
+    Kind { name: "vrf", look: vrf::check },
+    Kind { name: "macvlan", look: macvlan::check },
+    Kind { name: "tunnel", look: tunnel::check },
+    Kind { name: "encapsulation", look: encapsulation::check },
+    Kind { name: "qdisc", look: qdisc::check },
 ];
 
 /// What a kind has found.

@@ -9,7 +9,7 @@ const LIST: &str = "rx-gro-list";
 /// GRO merges UDP packets of any flow that is forwarded.
 const UDP: &str = "rx-udp-gro-forwarding";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for device in devices(at) {
         let active = features::active(device)?;

@@ -11,7 +11,7 @@ pub(super) fn has(socket: &PacketSocket) -> bool {
     socket.owner.as_ref().is_some_and(|process| process.name == DAEMON)
 }
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;
     let mut all = Vec::new();
     if let Some(datapath) = at.master().filter(|master| master.is_a(&["openvswitch"])) {

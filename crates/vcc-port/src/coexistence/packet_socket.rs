@@ -4,7 +4,7 @@ use super::neighbours::Neighbours;
 use super::{Found, openvswitch};
 use crate::Result;
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let others: Vec<String> = at
         .sockets
         .iter()

@@ -16,7 +16,7 @@ const SHAPER: &str = "\
     It delays or drops segments to the guest after vcc, for which this is no part of the fabric: \
     the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let Some(root) = at.qdiscs().find(|qdisc| qdisc.parent == TC_H_ROOT) else {
         return Ok(Vec::new());
     };

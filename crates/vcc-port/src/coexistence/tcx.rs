@@ -13,7 +13,7 @@ const LETS_PASS: &str =
     "vcc ran about as often as packets passed, so what runs before it hid few of them, if any.";
 const ENDED: &str = "A program before vcc ends the chain: vcc sees no segment of this direction.";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     Ok(at.chains.iter().map(|chain| judge(chain, at)).collect())
 }
 

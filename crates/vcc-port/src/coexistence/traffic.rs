@@ -12,7 +12,7 @@ const TALKS_PACKETS: u64 = 20;
 const PAST_THE_HOOK: &str =
     "bpf_redirect_peer(), XDP_REDIRECT, AF_XDP or a packet socket with PACKET_QDISC_BYPASS";
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     Ok(match &at.traffic {
         None => Vec::new(),
         Some(Ok(traffic)) => Hook::BOTH.map(|hook| judge(traffic, hook, at)).into(),

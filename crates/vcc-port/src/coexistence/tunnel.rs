@@ -8,7 +8,7 @@ use crate::Result;
 const KINDS: &[&str] =
     &["vxlan", "geneve", "gretap", "ip6gretap", "erspan", "ip6erspan", "bareudp"];
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     if !at.link.is_a(KINDS) {
         return Ok(Vec::new());
     }

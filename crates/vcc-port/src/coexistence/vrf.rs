@@ -4,7 +4,7 @@ use super::Found;
 use super::neighbours::Neighbours;
 use crate::Result;
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let Some(vrf) = at.master().filter(|master| master.is_a(&["vrf"])) else {
         return Ok(Vec::new());
     };

@@ -5,7 +5,7 @@ use super::neighbours::{Attached, Neighbours, Sight};
 use crate::Result;
 use crate::tcx::Hook;
 
-pub(super) fn look(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = at.link.xdp.iter().map(|(mode, id)| {
         let found = format!("{mode} XDP: {}", Attached::of(*id));
         let found = match at.sight(Hook::FromGuest) {

@@ -1,4 +1,4 @@
-//! The tag of a flow, which is its key in the kernel's map: mirrors `datapath/tag.h`.
+//! The tag of a flow, which is its key in the kernel's map: mirrors `datapath/flow_tag.h`.
 
 use std::fs::File;
 use std::io::Read;

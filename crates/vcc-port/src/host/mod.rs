@@ -11,7 +11,7 @@ use std::time::Duration;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, Object};
 use vcc_engine::sys;
 
-use crate::arrive::Origin;
+use crate::arrival::Origin;
 use crate::clock::now_s;
 use crate::maps::{self, Maps};
 use crate::plain::{from_bytes, to_bytes};
@@ -20,7 +20,7 @@ use crate::sweep::{self, Sweep};
 use crate::tcx::{self, Hook, Tag};
 use crate::timers::{self, Timers};
 use crate::{
-    Arrived, Error, Flow, Program, Result, Turning, Underlays, arrive, object, params, pins, ring,
+    Arrived, Error, Flow, Program, Result, Turning, Underlays, arrival, object, params, pins, ring,
     usage,
 };
 pub(crate) use load::{Room, layout};
@@ -226,7 +226,7 @@ impl Host {
         from: Origin,
     ) -> Result<Vec<Arrived>> {
         let arrive = |sweep: BorrowedFd<'_>| {
-            flows.into_iter().map(|flow| arrive::run(sweep, index, flow, from)).collect()
+            flows.into_iter().map(|flow| arrival::run(sweep, index, flow, from)).collect()
         };
         self.with_sweep(arrive)
     }

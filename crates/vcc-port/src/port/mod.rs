@@ -14,7 +14,7 @@ use libbpf_rs::Link;
 use vcc_engine::{Delays, Mode, Params, sys};
 use vcc_policy::Tunnels;
 
-use crate::arrive::Origin;
+use crate::arrival::Origin;
 use crate::clock::now_s;
 use crate::device::{self, Device};
 use crate::host::Host;

@@ -3,7 +3,7 @@
 //! Programs and maps of this version are loaded and pinned beside those of the other one, and take over a
 //! description of each connection. Then each port's links get programs of this version, one direction
 //! after the other, and what has changed meanwhile is taken over once more: a port learns from a
-//! connection's segments what its description lacks (engine/arrive.h). Last, this version's pins take the
+//! connection's segments what its description lacks (engine/arrival.h). Last, this version's pins take the
 //! place of the other's, in one step.
 //!
 //! An error before the first port has another program changes nothing. A process that is killed later
@@ -19,7 +19,7 @@ use libbpf_rs::{Link, Object};
 use vcc_engine::Mode;
 
 use super::{Described, Inherited, Predecessor, Theirs};
-use crate::arrive::Origin;
+use crate::arrival::Origin;
 use crate::host::{self, Found};
 use crate::tcx::{self, Hook};
 use crate::{

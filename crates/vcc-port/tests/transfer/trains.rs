@@ -1,4 +1,4 @@
-//! Trains (datapath/train.h): what the far ends see of segments that came to the port, in either
+//! Trains (datapath/gro_list.h): what the far ends see of segments that came to the port, in either
 //! direction, as lists of whole packets.
 //!
 //!    guest - port - bridge - uplink - peer, which has ECN

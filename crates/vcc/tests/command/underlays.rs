@@ -182,7 +182,7 @@ fn there_is_room_for_four() {
         );
         let complaint = gentle.underlay("unload gentle-1 --to reno").complaint(1);
         assert!(
-            complaint.starts_with("connections of `gentle-1` cannot go on by `reno`"),
+            complaint.starts_with("connections of `gentle-1` cannot continue under `reno`"),
             "{complaint}"
         );
         assert!(complaint.contains("and has ECN"), "{complaint}");

@@ -5,7 +5,7 @@
  */
 #include "../segment.h"
 
-#include "calls.h"
+#include "tail_calls.h"
 #include "lock.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -29,7 +29,7 @@ fn seen_from(place: usize, around: &Surroundings) -> Neighbours<'_> {
 const FROM_PORT: usize = 0;
 const FROM_MASTER: usize = 1;
 
-fn told(
+fn findings_of(
     kind: fn(&Neighbours<'_>) -> Result<Vec<Found>>,
     at: &Neighbours<'_>,
 ) -> Vec<(Severity, String)> {
@@ -42,14 +42,17 @@ fn members_of_bonds_and_teams() {
     for kind in ["bond", "team"] {
         let around = around(kind);
         let found = format!("port is a member of master ({kind})");
-        assert_eq!(told(bond::look, &seen_from(FROM_PORT, &around)), [(Severity::Warning, found)]);
+        assert_eq!(
+            findings_of(bond::check, &seen_from(FROM_PORT, &around)),
+            [(Severity::Warning, found)]
+        );
         let found = format!("master is a {kind} of port");
         assert_eq!(
-            told(bond::look, &seen_from(FROM_MASTER, &around)),
+            findings_of(bond::check, &seen_from(FROM_MASTER, &around)),
             [(Severity::Warning, found)]
         );
     }
-    assert!(told(bond::look, &seen_from(FROM_PORT, &around("bridge"))).is_empty());
+    assert!(findings_of(bond::check, &seen_from(FROM_PORT, &around("bridge"))).is_empty());
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn a_port_of_a_bridge_is_told_of_vlans_that_the_bridge_filters() {
     let mut around = around("bridge");
     for (filters, told) in [(false, ""), (true, ", which filters VLANs")] {
         around.links[FROM_MASTER].vlan_filtering = filters;
-        let found = bridge::look(&seen_from(FROM_PORT, &around)).expect("findings");
+        let found = bridge::check(&seen_from(FROM_PORT, &around)).expect("findings");
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!(found.found, format!("port is a port of the bridge master{told}"));
         let names_the_port = |remedy: &str| remedy.contains("`bridge vlan show dev port`");
@@ -69,8 +72,8 @@ fn a_port_of_a_bridge_is_told_of_vlans_that_the_bridge_filters() {
 fn members_of_vrfs() {
     let found = "port belongs to the VRF master".to_owned();
     let around = around("vrf");
-    assert_eq!(told(vrf::look, &seen_from(FROM_PORT, &around)), [(Severity::Note, found)]);
-    assert!(told(vrf::look, &seen_from(FROM_MASTER, &around)).is_empty());
+    assert_eq!(findings_of(vrf::check, &seen_from(FROM_PORT, &around)), [(Severity::Note, found)]);
+    assert!(findings_of(vrf::check, &seen_from(FROM_MASTER, &around)).is_empty());
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn cards_face_the_fabric() {
     let found = "master is a card (0000:03:00.0)".to_owned();
     let around = around("bridge");
     assert_eq!(
-        told(direction::look, &seen_from(FROM_MASTER, &around)),
+        findings_of(direction::check, &seen_from(FROM_MASTER, &around)),
         [(Severity::Warning, found)]
     );
 }
@@ -88,7 +91,7 @@ fn open_vswitch_in_the_kernel_works_together() {
     let around = around("openvswitch");
     let at = seen_from(FROM_PORT, &around);
     let found = "port is a port of Open vSwitch's kernel datapath (master)".to_owned();
-    assert_eq!(told(openvswitch::look, &at), [(Severity::Note, found)]);
+    assert_eq!(findings_of(openvswitch::check, &at), [(Severity::Note, found)]);
 }
 
 #[test]
@@ -97,12 +100,12 @@ fn open_vswitch_in_user_space_gets_segments_before_vcc() {
     let sockets = vec![PacketSocket { owner: Some(process) }];
     let around = around("bridge");
     let at = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
-    let told_of_it = told(openvswitch::look, &at);
+    let told_of_it = findings_of(openvswitch::check, &at);
     assert_eq!(told_of_it[0].0, Severity::Problem, "{told_of_it:?}");
-    assert!(told(packet_socket::look, &at).is_empty(), "it is reported once");
+    assert!(findings_of(packet_socket::check, &at).is_empty(), "it is reported once");
     let sockets = vec![PacketSocket { owner: None }];
     let unknown = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
-    assert_eq!(told(packet_socket::look, &unknown)[0].0, Severity::Note);
+    assert_eq!(findings_of(packet_socket::check, &unknown)[0].0, Severity::Note);
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn traffic_is_judged_by_direction() {
         let time = Duration::from_secs(1);
         let traffic = Traffic { time, packets: Packets { received, sent }, runs };
         let at = Neighbours { traffic: Some(Ok(traffic)), ..seen_from(FROM_PORT, &around) };
-        let told = told(traffic::look, &at);
+        let told = findings_of(traffic::check, &at);
         [told[0].0, told[1].0]
     };
     use Severity::{Note, Problem, Warning};

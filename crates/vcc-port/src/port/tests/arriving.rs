@@ -56,7 +56,7 @@ fn a_guest_comes_back_to_a_connection_that_has_stayed() {
         let stayed = later[0].state;
         later[0].state.0.snd_una = stayed.snd_una.wrapping_add(5_000_000);
         later[0].state.0.snd_nxt = later[0].state.snd_una;
-        // Whoever has gone has been silent for as long (engine/arrive.h).
+        // Whoever has gone has been silent for as long (engine/arrival.h).
         thread::sleep(Duration::from_millis(5_001));
         assert_eq!(port.take_over(&later).expect("run"), [Arrived::Translated]);
         let came_back = port.flows().expect("flows")[0].state;

@@ -191,7 +191,7 @@ fn what_cannot_be_understood_is_not_touched() {
         let port = pins().into_iter().find(|pin| pin.contains('@')).expect("a port");
         fs::remove_file("/sys/fs/bpf/vcc/host/flows").expect("removed");
         let complaint = place.vcc("run --config FILE").complaint(1);
-        assert!(complaint.contains("do not say where their `flows` is"), "{complaint}");
+        assert!(complaint.contains("do not describe where their `flows` is"), "{complaint}");
         assert!(complaint.contains("`vcc detach --all --wait`"), "{complaint}");
         assert!(pins().contains(&port));
     });
