@@ -29,13 +29,13 @@ mod wire;
 use std::process::{Command, Output};
 
 /// The output of one run of the command.
-struct Said {
+struct CommandOutput {
     code: i32,
     stdout: String,
     stderr: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().expect("an exit code"),
@@ -45,7 +45,7 @@ impl From<Output> for Said {
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// The standard output of a run that succeeded without warnings.
     #[track_caller]
     fn well(self) -> String {
@@ -73,6 +73,6 @@ fn command() -> Command {
     command
 }
 
-fn vcc(arguments: &str) -> Said {
+fn vcc(arguments: &str) -> CommandOutput {
     command().args(arguments.split_whitespace()).output().expect("the command").into()
 }

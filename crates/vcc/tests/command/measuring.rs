@@ -3,15 +3,15 @@ use std::fs;
 use serde_json::Value;
 use vcc_testing::can_attach;
 
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 #[test]
 fn doctor_reports_each_check() {
-    let said = vcc("doctor --json");
-    let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let printed = vcc("doctor --json");
+    let checks: Value = serde_json::from_str(&printed.stdout).expect("JSON");
     let checks = checks.as_array().expect("an array");
     let attaches = checks.iter().all(|check| check["ok"] == true || check["need"] != "attach");
-    assert_eq!(said.code, i32::from(!attaches));
+    assert_eq!(printed.code, i32::from(!attaches));
     for name in ["kernel", "capabilities", "tcx", "tun"] {
         assert!(checks.iter().any(|check| check["name"] == name), "{name}");
     }
@@ -25,13 +25,13 @@ fn what_the_verifier_processes() {
     if !can_attach() {
         return;
     }
-    let said = vcc("bench verifier").well();
+    let printed = vcc("bench verifier").well();
     let rows: Vec<Vec<&str>> =
-        said.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        printed.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
     for program in ["fast_from_guest", "all_from_guest", "all_to_guest", "sweep", "to_guest"] {
         let row = rows.iter().find(|row| row[0] == program).expect(program);
         let instructions: u32 = row[1].parse().expect("a number");
-        assert!((1..1_000_000).contains(&instructions), "{said}");
+        assert!((1..1_000_000).contains(&instructions), "{printed}");
     }
 }
 
@@ -41,19 +41,19 @@ fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {
     if !can_attach() {
         return;
     }
-    let without_tools = |arguments: &[&str]| -> Said {
+    let without_tools = |arguments: &[&str]| -> CommandOutput {
         let mut doctor = command();
         doctor.env("PATH", "/nowhere").args(arguments);
         doctor.output().expect("the command").into()
     };
-    let said = without_tools(&["doctor"]).well();
-    let (attach, lab) = said.split_once("For the lab:\n").expect("two parts");
-    assert!(!attach.contains("MISSING"), "{said}");
-    assert!(lab.contains("no `ethtool` in $PATH"), "{said}");
-    assert!(lab.contains("vcc can attach; "), "{said}");
-    assert!(lab.ends_with(" missing that only the lab needs.\n"), "{said}");
-    let said = without_tools(&["doctor", "--json"]).well();
-    assert!(said.contains("no `ip` in $PATH"), "{said}");
+    let printed = without_tools(&["doctor"]).well();
+    let (attach, lab) = printed.split_once("For the lab:\n").expect("two parts");
+    assert!(!attach.contains("MISSING"), "{printed}");
+    assert!(lab.contains("no `ethtool` in $PATH"), "{printed}");
+    assert!(lab.contains("vcc can attach; "), "{printed}");
+    assert!(lab.ends_with(" missing that only the lab needs.\n"), "{printed}");
+    let printed = without_tools(&["doctor", "--json"]).well();
+    assert!(printed.contains("no `ip` in $PATH"), "{printed}");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn what_a_run_writes_is_read() {
 }
 
 #[test]
-fn what_is_no_result_is_told_and_no_page_is_made() {
+fn a_file_that_is_no_result_is_reported_and_no_page_is_made() {
     let (folder, page) = made("no-page");
     fs::remove_file(&page).expect("removed");
     let short = folder.join("short.json");

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 use super::{counted, read};
 use crate::output;
 
-/// Say all that is wrong with a policy file
+/// Check a policy file, and list all errors and warnings
 ///
-/// Warnings are about what can be used, but may not be what was meant.
+/// A warning is about a valid policy that may not be what was meant.
 #[derive(clap::Args)]
 pub struct Arguments {
     file: PathBuf,
@@ -18,6 +18,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ports = counted(policy.ports().len(), "pattern");
     let pools = counted(policy.pools().len(), "pool");
     let file = arguments.file.display();
-    output::say(&format!("{file} can be used: {rules}, {pools}, {ports} of ports\n"));
+    output::say(&format!("{file} is valid: {rules}, {pools}, {ports} of ports\n"));
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use super::page::{root, section};
 
 #[test]
-fn every_experiment_has_a_table_or_is_said_to_have_none() {
+fn every_experiment_has_a_table_or_a_reason_for_none() {
     let page = fs::read_to_string(root().join("docs/results.md")).expect("UTF-8");
     let without = section("docs/results.md", "Not measured with this version");
     let entries = fs::read_dir(root().join("experiments")).expect("the experiments");
