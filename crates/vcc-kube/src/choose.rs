@@ -248,7 +248,7 @@ mod tests {
         let moved = policy("b", 2, 1, spec(10));
         let now = choose(&[policy("a", 2, 9, broken), Arc::clone(&moved)], &before);
         assert_eq!(held(&now), stays);
-        assert!(now[1].refused[0].contains("the VccPolicy `a` has the priority 10 too"));
+        assert!(now[1].refused[0].contains("the VccPolicy `a` also has the priority 10"));
         let with_c = good(&[&a, &b, &c]);
         let now = choose(&[policy("a", 2, 9, spec(30)), Arc::clone(&moved), c], &with_c);
         assert_eq!(held(&now)[..2], stays);

@@ -106,7 +106,7 @@ mod tests {
         }
         fs::write(&memory.file, whole.replace("\"version\":1", "\"version\":2")).expect("a file");
         let why = memory.recall("n").expect_err("of another version");
-        assert!(why.ends_with(": it is of version 2; it is written again"), "{why}");
+        assert!(why.ends_with(": it is of version 2; it will be rewritten"), "{why}");
         memory.keep(&remembered).expect("kept");
         assert_eq!(memory.recall("n"), Ok(Some(remembered)));
     }

@@ -371,7 +371,7 @@ fn what_is_remembered_is_not_forgotten_while_nothing_takes_its_place() {
     );
     let has = |part: &str| status.problems.iter().any(|it| it.contains(part));
     assert!(has("exceed this node's limits"), "{:?}", status.problems);
-    assert!(has("the last policy is not usable: an unknown key"), "{:?}", status.problems);
+    assert!(has("the remembered policies are unusable: an unknown key"), "{:?}", status.problems);
     agent.handle(peers(2));
     let status = agent.status();
     assert_eq!((agent.applied(), status.policies[0].in_force, status.problem.as_str()), (2, 1, ""));
