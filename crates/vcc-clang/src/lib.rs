@@ -18,12 +18,12 @@ pub struct Clang {
 #[derive(Debug)]
 pub struct CompileError {
     pub command: String,
-    pub said: String,
+    pub output: String,
 }
 
 impl From<CompileError> for String {
-    fn from(CompileError { command, said }: CompileError) -> Self {
-        format!("{command} failed:\n{said}")
+    fn from(CompileError { command, output }: CompileError) -> Self {
+        format!("{command} failed:\n{output}")
     }
 }
 
@@ -108,7 +108,7 @@ fn runs(program: &str) -> bool {
 
 fn run(command: &mut Command) -> Result<(), CompileError> {
     let output = command.output();
-    let failed = |said: String| CompileError { command: format!("{command:?}"), said };
+    let failed = |output: String| CompileError { command: format!("{command:?}"), output };
     let output = output.map_err(|e| failed(e.to_string()))?;
     if output.status.success() {
         return Ok(());

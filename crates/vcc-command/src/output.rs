@@ -69,11 +69,11 @@ fn end(code: ExitCode) -> ExitCode {
 }
 
 /// An error and its causes in one line. Most errors of ours name their cause themselves, and it is not
-/// said twice.
+/// repeated.
 pub fn with_causes(error: &dyn Error) -> String {
     let causes = iter::successors(error.source(), |&cause| cause.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |told, cause| {
-        if told.contains(&cause) { told } else { format!("{told}: {cause}") }
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     })
 }
 

@@ -11,10 +11,10 @@ pub fn up_to_a_minute(text: &str) -> Result<Duration, String> {
     within(text, 0.1..=60.0, "0.1 to 60")
 }
 
-fn within(text: &str, range: RangeInclusive<f64>, told: &str) -> Result<Duration, String> {
+fn within(text: &str, range: RangeInclusive<f64>, bounds: &str) -> Result<Duration, String> {
     text.parse()
         .ok()
         .filter(|seconds| range.contains(seconds))
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("must be a number of seconds, {told}"))
+        .ok_or_else(|| format!("must be a number of seconds, {bounds}"))
 }

@@ -94,7 +94,7 @@ fn inside() -> Arg {
     Arg::new(INSIDE_OPTION)
         .long(INSIDE_OPTION)
         .value_name("KIND")
-        .help("The guest's tunnels whose inner connections are translated, too [default: none]")
+        .help("The guest's tunnels whose inner connections are translated as well [default: none]")
         .action(ArgAction::Append)
         .value_delimiter(',')
         .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
@@ -107,9 +107,7 @@ fn order() -> Arg {
     Arg::new(ORDER_OPTION)
         .long(ORDER_OPTION)
         .value_name(ORDER.placeholder())
-        .help(
-            "Whether vcc goes before other programs at the devices, or behind them [default: last]",
-        )
+        .help("Whether vcc runs before or after other programs at the devices [default: last]")
         .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
 }
 

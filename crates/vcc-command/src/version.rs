@@ -1,6 +1,6 @@
 //! The version of vcc, for files with measurements.
 
-/// The version and, where the build was told by `VCC_COMMIT`, the commit.
+/// The version and, if the build had `VCC_COMMIT`, the commit.
 pub fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");
     match option_env!("VCC_COMMIT") {

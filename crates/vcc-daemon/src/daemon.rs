@@ -1,4 +1,4 @@
-//! The thread that decides. All others only wait and tell it.
+//! The deciding thread. All others wait for events and forward them to it.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -26,15 +26,15 @@ use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 pub struct Options {
     pub origin: Origin,
     pub runtime_dir: RuntimeDir,
-    /// The web server's, if there is to be one.
+    /// The web server's; None without one.
     pub web: Option<vcc_web::Options>,
 }
 
 /// Interval at which ports are checked and the watchdog is notified.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Keeps the ports until SIGTERM. Nothing is changed before the policy has been checked, and the
-/// version of all that is pinned.
+/// Keeps the ports until SIGTERM. Changes nothing before the policy and the version of the pinned
+/// maps have been checked.
 pub fn run(options: Options) -> Result<()> {
     allocator::use_one_heap();
     let source = options.origin.begin()?;
@@ -61,13 +61,13 @@ pub fn run(options: Options) -> Result<()> {
     let board = Board::new(since);
     let web = start_web(&options, &board, &abuse)?;
     let mut heartbeat = Heartbeat::new();
-    // What the agent asks for first waits until there are ports to apply it to.
+    // The agent's first request waits until there are ports to apply it to.
     let early = if has_inherited { Some(Ports::adopt(&mut heartbeat)?) } else { None };
     let readings = web.as_ref().map(Server::readings);
     let cluster = match &options.origin {
         Origin::File(_) => None,
         Origin::Kubernetes(origin) => {
-            let tell = move |told| from_cluster(Event::Cluster(told));
+            let tell = move |event| from_cluster(Event::Cluster(event));
             Some(kubernetes::start(origin, tell, board.clone(), readings)?)
         }
     };
@@ -98,7 +98,7 @@ pub fn run(options: Options) -> Result<()> {
         troubles: Vec::new(),
     };
     daemon.begin()?;
-    first.into_iter().for_each(|told| daemon.hear(told));
+    first.into_iter().for_each(|event| daemon.handle_cluster_event(event));
     daemon.serve(&events)
 }
 
@@ -107,8 +107,8 @@ fn require_understood() -> Result<()> {
     Port::require_understood().map_err(Error::from)
 }
 
-/// Takes over the ports of another version of vcc, with their connections. If the policy is still to come,
-/// ports that are under one stay what they are, and this returns false: under none, their connections
+/// Takes over the ports of another version of vcc, with their connections. Without a policy yet,
+/// ports that are under one stay as they are, and this returns false: without rules, their connections
 /// would be left alone, and those that do not depend on translation would be forgotten for good.
 fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
     let inherited = Predecessor::succeed(|shared, ports| {
@@ -142,13 +142,13 @@ fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Takes them over when the cluster's policies are here: remembered ones are at once. Returns what has to
-/// be heard then, or None if the daemon is told to end before.
+/// Takes them over when the cluster's policies arrive; remembered policies are there at once. Returns the
+/// pending event to handle next, or None if the daemon is asked to end before.
 fn inherit_later(
     events: &Receiver<Event>,
     board: &Board,
     heartbeat: &mut Heartbeat,
-) -> Result<Option<Vec<kubernetes::Told>>> {
+) -> Result<Option<Vec<kubernetes::AgentEvent>>> {
     let problem = |what: &str| Problem { about: kubernetes::ABOUT.into(), what: what.into() };
     let waiting = Error::PolicyToCome.to_string();
     board.problems(vec![problem(&waiting)], 0);
@@ -162,22 +162,24 @@ fn inherit_later(
             Ok(Event::Signal(signals::Asked::End)) | Err(RecvTimeoutError::Disconnected) => {
                 return Ok(None);
             }
-            Ok(Event::Cluster(kubernetes::Told::Edition { name, text, answer })) => {
+            Ok(Event::Cluster(kubernetes::AgentEvent::Edition { name, text, answer })) => {
                 let source = match Source::parse(text.clone(), &name) {
                     Ok(source) => source,
                     Err(error) => {
-                        journal::error(&format!("{name} cannot be used: {error}"));
+                        journal::error(&format!(
+                            "{name}: remembered policy is invalid, waiting for the API server: {error}"
+                        ));
                         let _ = answer.send(Err(error.to_string()));
                         continue;
                     }
                 };
                 inherit(&source, false)?;
                 return Ok(Some(vec![
-                    kubernetes::Told::Troubles(lasting),
-                    kubernetes::Told::Edition { name, text, answer },
+                    kubernetes::AgentEvent::Troubles(lasting),
+                    kubernetes::AgentEvent::Edition { name, text, answer },
                 ]));
             }
-            Ok(Event::Cluster(kubernetes::Told::Troubles(troubles))) => {
+            Ok(Event::Cluster(kubernetes::AgentEvent::Troubles(troubles))) => {
                 let what = troubles.iter().map(String::as_str).chain([&*waiting]);
                 board.problems(what.map(problem).collect(), 0);
                 lasting = troubles;
@@ -187,7 +189,7 @@ fn inherit_later(
                 let _ = answer.send(Answer::of_error(&Error::PolicyToCome));
             }
             Ok(Event::Link(LinkNews::Lost(what))) => return Err(Error::Lost { what }),
-            // Devices are listed when their ports are here.
+            // Devices are listed once their ports are taken over.
             Ok(Event::Link(_) | Event::Signal(signals::Asked::Reload)) => {}
             Err(RecvTimeoutError::Timeout) if !is_told => {
                 journal::warning(&waiting);
@@ -202,7 +204,7 @@ enum Event {
     Link(LinkNews),
     Signal(signals::Asked),
     Asked { request: Request, answer: Sender<Answer> },
-    Cluster(kubernetes::Told),
+    Cluster(kubernetes::AgentEvent),
 }
 
 struct Daemon {
@@ -220,9 +222,9 @@ struct Daemon {
     web: Option<Server>,
     /// Where policies come from a cluster.
     cluster: Option<Agent>,
-    /// The cluster has not told of a policy yet: the ports there are go on under theirs.
+    /// The cluster has not sent a policy yet: existing ports keep the one that they are under.
     is_waiting: bool,
-    /// What lasts between us and the cluster's API server.
+    /// Lasting problems with the cluster's API server.
     troubles: Vec<Problem>,
 }
 
@@ -236,19 +238,19 @@ fn start_web(options: &Options, board: &Board, abuse: &Abuse) -> Result<Option<S
 impl Daemon {
     fn begin(&mut self) -> Result<()> {
         if self.is_waiting {
-            self.ports.go_on()?;
+            self.ports.keep_policy()?;
         } else {
             self.ports.apply(&self.source.policy)?;
         }
-        self.meet_links(true);
-        let told = self.summary();
-        journal::notice(&told);
+        self.list_devices(true);
+        let event = self.summary();
+        journal::notice(&event);
         if let Some(web) = &self.web {
             journal::info(&format!("web page at http://{}/", web.address()));
         }
-        self.board.policy(&self.source.policy, &told);
-        self.tell_problems();
-        self.heartbeat.ready(&told);
+        self.board.policy(&self.source.policy, &event);
+        self.publish_problems();
+        self.heartbeat.ready(&event);
         Ok(())
     }
 
@@ -258,7 +260,7 @@ impl Daemon {
         format!("{ports} under {}: {rules}, epoch {}", self.source.file_name, self.ports.epoch())
     }
 
-    /// Returns when the daemon is told to end.
+    /// Returns when the daemon is asked to end.
     fn serve(&mut self, events: &Receiver<Event>) -> Result<()> {
         let mut looked = Instant::now();
         let lost = loop {
@@ -266,16 +268,18 @@ impl Daemon {
             match event {
                 _ if signals::is_ending() => break None,
                 Ok(Event::Link(LinkNews::Is(link))) => {
-                    self.ports.is(&link, &self.source.policy);
-                    self.tell_cluster();
+                    self.ports.device_changed(&link, &self.source.policy);
+                    self.notify_agent();
                 }
                 Ok(Event::Link(LinkNews::Gone { index })) => {
-                    self.ports.gone(index);
-                    self.tell_cluster();
+                    self.ports.device_gone(index);
+                    self.notify_agent();
                 }
                 Ok(Event::Link(LinkNews::Overrun)) => {
-                    journal::notice("lost news of network devices: listing them again");
-                    self.meet_links(false);
+                    journal::notice(
+                        "events of network devices were lost: listing the devices again",
+                    );
+                    self.list_devices(false);
                 }
                 Ok(Event::Link(LinkNews::Lost(why))) => break Some(why),
                 Ok(Event::Signal(signals::Asked::Reload)) => self.reload(),
@@ -284,13 +288,13 @@ impl Daemon {
                     // The client may have gone.
                     let _ = answer.send(self.answer(request));
                 }
-                Ok(Event::Cluster(told)) => self.hear(told),
+                Ok(Event::Cluster(event)) => self.handle_cluster_event(event),
                 Err(RecvTimeoutError::Disconnected) => break None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if looked.elapsed() >= LOOK {
-                self.ports.look_around(&self.source.policy);
-                self.tell_problems();
+                self.ports.check_regularly(&self.source.policy);
+                self.publish_problems();
                 looked = Instant::now();
             }
             self.heartbeat.beat();
@@ -303,25 +307,27 @@ impl Daemon {
         lost.map_or(Ok(()), |what| Err(Error::Lost { what }))
     }
 
-    fn meet_links(&mut self, anew: bool) {
+    fn list_devices(&mut self, anew: bool) {
         match links::list() {
-            Ok(links) => self.ports.are(&links, &self.source.policy, anew, &mut self.heartbeat),
+            Ok(links) => {
+                self.ports.set_devices(&links, &self.source.policy, anew, &mut self.heartbeat)
+            }
             Err(error) => journal::error(&format!(
-                "{error}: until the next reload, only devices that change are seen"
+                "{error}: until the next reload (`vcc policy apply`), only devices that change are noticed"
             )),
         }
     }
 
-    /// A device may be that of a pod which had none.
-    fn tell_cluster(&self) {
+    /// The device may belong to a pod that had none yet.
+    fn notify_agent(&self) {
         if let Some(cluster) = &self.cluster {
             cluster.devices_changed();
         }
     }
 
-    fn hear(&mut self, told: kubernetes::Told) {
-        match told {
-            kubernetes::Told::Edition { name, text, answer } => {
+    fn handle_cluster_event(&mut self, event: kubernetes::AgentEvent) {
+        match event {
+            kubernetes::AgentEvent::Edition { name, text, answer } => {
                 let result = Source::parse(text, &name).and_then(|source| self.put(source));
                 if let Err(error) = &result {
                     self.refuse(error);
@@ -329,10 +335,10 @@ impl Daemon {
                 // The agent may have ended.
                 let _ = answer.send(result.map(drop).map_err(|error| error.to_string()));
             }
-            kubernetes::Told::Troubles(troubles) => {
+            kubernetes::AgentEvent::Troubles(troubles) => {
                 let problem = |what| Problem { about: kubernetes::ABOUT.to_owned(), what };
                 self.troubles = troubles.into_iter().map(problem).collect();
-                self.tell_problems();
+                self.publish_problems();
             }
         }
     }
@@ -343,8 +349,8 @@ impl Daemon {
         if let Err(error) = result {
             self.refuse(&error);
         }
-        let told = self.summary();
-        self.heartbeat.ready(&told);
+        let event = self.summary();
+        self.heartbeat.ready(&event);
     }
 
     /// Puts a policy in force. An error changes nothing.
@@ -363,10 +369,10 @@ impl Daemon {
         self.source = source;
         self.is_waiting = false;
         self.last_refusal = None;
-        // What was detached by hand stays so until somebody asks for another policy.
-        self.meet_links(!is_for_others);
+        // A port that was detached by hand stays detached until another policy is applied.
+        self.list_devices(!is_for_others);
         self.board.policy(&self.source.policy, &self.summary());
-        self.tell_problems();
+        self.publish_problems();
         journal::notice(&format!(
             "{}; {} judged again, {} us",
             self.summary(),
@@ -382,17 +388,17 @@ impl Daemon {
             flows,
             took_us,
             warnings,
-            problems: problems::of(&self.ports).into_iter().map(|problem| problem.what).collect(),
+            problems: problems::find(&self.ports).into_iter().map(|problem| problem.what).collect(),
         })
     }
 
     fn refuse(&mut self, error: &Error) {
         if matches!(error, Error::OfCluster) {
-            // The answer to whoever asked: nothing is wrong with a policy.
-            journal::notice(&format!("the policy in force stays: {error}"));
+            // Only an answer to the request: no policy is faulty.
+            journal::notice(&format!("the previous policy stays in force: {error}"));
             return;
         }
-        journal::error(&format!("the policy in force stays: {error}"));
+        journal::error(&format!("the previous policy stays in force: {error}"));
         if let Error::BadPolicy { problems, .. } = error {
             for problem in problems.problems.iter().filter(|p| p.severity == Severity::Error) {
                 let vcc_policy::Problem { file_name, line, column, message, .. } = problem;
@@ -401,7 +407,7 @@ impl Daemon {
         }
         self.board.refused(&error.to_string());
         self.last_refusal = Some(error.to_string());
-        self.tell_problems();
+        self.publish_problems();
     }
 
     fn answer(&mut self, request: Request) -> Answer {
@@ -434,9 +440,9 @@ impl Daemon {
         }
     }
 
-    /// Refused policies are not among these: see [`Self::refuse`].
-    fn tell_problems(&self) {
-        let problems = self.troubles.iter().cloned().chain(problems::of(&self.ports));
+    /// Refused policies are reported separately: see [`Self::refuse`].
+    fn publish_problems(&self) {
+        let problems = self.troubles.iter().cloned().chain(problems::find(&self.ports));
         self.board.problems(problems.collect(), self.ports.attach_failures());
         self.board.warnings(problems::warnings(&self.ports));
         let flows = self.ports.host().connections().map_or(0, |(flows, _)| flows);
@@ -447,7 +453,7 @@ impl Daemon {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let refused = self.last_refusal.iter();
         let refused = refused.map(|why| format!("the last policy was refused: {why}"));
-        let problems = self.troubles.iter().cloned().chain(problems::of(&self.ports));
+        let problems = self.troubles.iter().cloned().chain(problems::find(&self.ports));
         let problems = problems.map(|problem| problem.what);
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -50,7 +50,7 @@ impl Emitting {
     }
 
     /// False after a failure.
-    pub(crate) fn goes_on(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
 }

@@ -10,18 +10,18 @@ pub enum Error {
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 
-    #[error("{file} cannot be used: {}", counted(problems.errors(), "error"))]
+    #[error("{file} is invalid: {}", counted(problems.errors(), "error"))]
     BadPolicy { file: String, problems: Problems },
 
     #[error(
-        "this host's policy is that of its cluster: change it there (`kubectl get vccpolicies`), or start \
+        "this host takes its policy from its cluster: change it there (`kubectl get vccpolicies`), or start \
          `vcc run` without --kubernetes"
     )]
     OfCluster,
 
     #[error(
-        "ports are still those of another version of vcc, under its last policy, and new devices become none: \
-         they are taken over as soon as the cluster's policies are here"
+        "ports still run another version of vcc under its last policy, and new devices do not become ports: \
+         they are taken over as soon as the cluster's policies arrive"
     )]
     PolicyToCome,
 

@@ -20,26 +20,26 @@ impl Heartbeat {
     /// To be called often by the thread that the watchdog supervises.
     pub(crate) fn beat(&mut self) {
         if self.every.is_some_and(|every| self.last.elapsed() >= every.min(LOOK_AGAIN)) {
-            tell(&[NotifyState::Watchdog]);
+            notify(&[NotifyState::Watchdog]);
             self.last = Instant::now();
         }
     }
 
     pub(crate) fn ready(&self, status: &str) {
         // One line per assignment: a line break in the status would begin another assignment.
-        tell(&[NotifyState::Ready, NotifyState::Status(&printable_line(status))]);
+        notify(&[NotifyState::Ready, NotifyState::Status(&printable_line(status))]);
     }
 
     pub(crate) fn reloading(&self) {
         match NotifyState::monotonic_usec_now() {
-            Ok(now) => tell(&[NotifyState::Reloading, now]),
-            // systemd takes RELOADING without a time for a failure.
-            Err(_) => tell(&[NotifyState::Status("reloading")]),
+            Ok(now) => notify(&[NotifyState::Reloading, now]),
+            // systemd treats RELOADING without a time as a failure.
+            Err(_) => notify(&[NotifyState::Status("reloading")]),
         }
     }
 
     pub(crate) fn ending(&self) {
-        tell(&[NotifyState::Stopping]);
+        notify(&[NotifyState::Stopping]);
     }
 }
 
@@ -48,6 +48,6 @@ impl Heartbeat {
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Errors are ignored: without notifications, the service manager's watchdog acts.
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     let _ = sd_notify::notify(state);
 }

@@ -61,13 +61,13 @@ impl Board {
     }
 
     /// A policy was put in force. The first one is not counted as a reload.
-    pub(crate) fn policy(&self, policy: &Policy, told: &str) {
+    pub(crate) fn policy(&self, policy: &Policy, event: &str) {
         let mut notes = self.notes();
         if notes.policy.replace(Arc::new(policy.clone())).is_some() {
             notes.reloads_ok += 1;
             notes.last_reload = Some(Reload { at: SystemTime::now(), failure: None });
         }
-        notes.tell(told);
+        notes.add_event(event);
     }
 
     /// A policy was refused; the previous one stays in force.
@@ -75,7 +75,7 @@ impl Board {
         let mut notes = self.notes();
         notes.reloads_failed += 1;
         notes.last_reload = Some(Reload { at: SystemTime::now(), failure: Some(why.to_owned()) });
-        notes.tell(&format!("a policy was refused: {why}"));
+        notes.add_event(&format!("a policy was refused: {why}"));
     }
 
     /// The current problems. New ones become events.
@@ -86,12 +86,12 @@ impl Board {
             .filter(|problem| !notes.problems.contains(problem))
             .map(|problem| format!("{}: {}", problem.about, problem.what))
             .collect();
-        news.iter().for_each(|new| notes.tell(new));
+        news.iter().for_each(|new| notes.add_event(new));
         notes.problems = problems;
         notes.attach_failures = attach_failures;
     }
 
-    /// What may hurt.
+    /// Possible interference.
     pub(crate) fn warnings(&self, warnings: Vec<Problem>) {
         self.notes().warnings = warnings;
     }
@@ -112,7 +112,7 @@ impl Board {
 }
 
 impl Notes {
-    fn tell(&mut self, what: &str) {
+    fn add_event(&mut self, what: &str) {
         if self.events.len() == MOST_EVENTS {
             self.events.pop_front();
         }

@@ -17,35 +17,35 @@ pub(crate) enum Level {
 }
 
 pub(crate) fn error(text: &str) {
-    say(Level::Error, text);
+    write(Level::Error, text);
 }
 
 pub(crate) fn warning(text: &str) {
-    say(Level::Warning, text);
+    write(Level::Warning, text);
 }
 
 pub(crate) fn notice(text: &str) {
-    say(Level::Notice, text);
+    write(Level::Notice, text);
 }
 
 pub(crate) fn info(text: &str) {
-    say(Level::Info, text);
+    write(Level::Info, text);
 }
 
-/// Warns that `what` fails when that begins or has another reason. `told`: the reason that was told.
-pub(crate) fn failure<E: Display>(told: &mut Option<String>, what: &str, result: Result<(), E>) {
+/// Warns when `what` begins to fail, or fails for another reason. `logged`: the reason logged last.
+pub(crate) fn failure<E: Display>(logged: &mut Option<String>, what: &str, result: Result<(), E>) {
     let why = result.err().map(|error| error.to_string());
-    if let Some(why) = why.as_ref().filter(|why| told.as_ref() != Some(*why)) {
+    if let Some(why) = why.as_ref().filter(|why| logged.as_ref() != Some(*why)) {
         warning(&format!("{what}: {why}"));
     }
-    *told = why;
+    *logged = why;
 }
 
-fn say(level: Level, text: &str) {
+fn write(level: Level, text: &str) {
     static FOR_JOURNAL: OnceLock<bool> = OnceLock::new();
     let for_journal = *FOR_JOURNAL
         .get_or_init(|| env::var_os("JOURNAL_STREAM").is_some() || !io::stderr().is_terminal());
-    // The daemon goes on without a journal.
+    // The daemon keeps running without a journal.
     let _ = io::stderr().lock().write_all(line(level, text, for_journal).as_bytes());
 }
 

@@ -11,24 +11,24 @@ use crate::http::Board;
 use crate::origin::OfCluster;
 use crate::{Error, Result, journal};
 
-/// What problems between us and the API server are about.
+/// The subject of problems with the API server.
 pub(crate) const ABOUT: &str = "kubernetes";
 
-pub(crate) enum Told {
+pub(crate) enum AgentEvent {
     /// To be put in force.
     Edition { name: String, text: String, answer: Sender<std::result::Result<(), String>> },
-    /// What lasts between us and the API server.
+    /// Lasting problems with the API server.
     Troubles(Vec<String>),
 }
 
 pub(crate) fn start(
     origin: &OfCluster,
-    tell: impl Fn(Told) -> bool + Send + 'static,
+    send: impl Fn(AgentEvent) -> bool + Send + 'static,
     board: Board,
     readings: Option<Readings>,
 ) -> Result<Agent> {
     let finder = Finder::new(origin.cni_cache.clone());
-    let host = OfDaemon { tell, board, readings, finder, troubles: Vec::new() };
+    let host = OfDaemon { send, board, readings, finder, troubles: Vec::new() };
     let agent = vcc_kube::start(origin.agent.clone(), host)?;
     let watched = cni::watch(origin.cni_cache.clone(), agent.waker());
     watched.map_err(|error| Error::system("watch the CNI plugins' results", error))?;
@@ -36,15 +36,15 @@ pub(crate) fn start(
 }
 
 struct OfDaemon<T> {
-    tell: T,
+    send: T,
     board: Board,
     readings: Option<Readings>,
     finder: Finder,
-    /// As they were told last.
+    /// As reported last.
     troubles: Vec<String>,
 }
 
-impl<T: Fn(Told) -> bool + Send + 'static> Host for OfDaemon<T> {
+impl<T: Fn(AgentEvent) -> bool + Send + 'static> Host for OfDaemon<T> {
     fn devices(&mut self, pods: &[&Pod]) -> BTreeMap<String, String> {
         self.finder.find(pods)
     }
@@ -52,7 +52,7 @@ impl<T: Fn(Told) -> bool + Send + 'static> Host for OfDaemon<T> {
     fn apply(&mut self, edition: &str, text: &str) -> std::result::Result<(), String> {
         let (answer, answered) = mpsc::channel();
         let name = format!("the cluster's policies, edition {edition}");
-        (self.tell)(Told::Edition { name, text: text.to_owned(), answer });
+        (self.send)(AgentEvent::Edition { name, text: text.to_owned(), answer });
         answered.recv().unwrap_or_else(|_| Err("the daemon is ending".to_owned()))
     }
 
@@ -85,6 +85,6 @@ impl<T: Fn(Told) -> bool + Send + 'static> Host for OfDaemon<T> {
         }
         self.troubles.clone_from(&troubles);
         // It is ending if nobody listens.
-        (self.tell)(Told::Troubles(troubles));
+        (self.send)(AgentEvent::Troubles(troubles));
     }
 }

@@ -24,7 +24,7 @@ impl Origin {
     pub(crate) fn begin(&self) -> Result<Source> {
         match self {
             Self::File(path) => Source::read(path),
-            // Nothing is done by it: the first edition is still to come.
+            // An empty policy until the first edition arrives.
             Self::Kubernetes(_) => Source::parse(String::new(), WAITING),
         }
     }
@@ -38,7 +38,7 @@ impl Origin {
     }
 }
 
-const WAITING: &str = "the cluster's policies, which are still to come";
+const WAITING: &str = "the cluster's policies, which have not arrived yet";
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use vcc_web::snapshot::Problem;
 
 use crate::ports::{Ports, describe_blindness};
 
-/// A refused policy is not among these: the daemon and its page report it apart.
+/// A refused policy is not in this list: the daemon and its page report it separately.
 const KINDS: [fn(&Ports, &mut Vec<Problem>); 10] = [
     no_ports,
     misjoined_ports,
@@ -20,7 +20,7 @@ const KINDS: [fn(&Ports, &mut Vec<Problem>); 10] = [
     other_policy,
 ];
 
-pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
+pub(crate) fn find(ports: &Ports) -> Vec<Problem> {
     let mut problems = Vec::new();
     for kind in KINDS {
         let first = problems.len();
@@ -30,8 +30,8 @@ pub(crate) fn of(ports: &Ports) -> Vec<Problem> {
     problems
 }
 
-/// What may hurt, of which only somebody who knows the neighbour can tell. The health page does not
-/// count these.
+/// Possible interference, which only an operator who knows the other program can judge. The health
+/// page does not count these.
 pub(crate) fn warnings(ports: &Ports) -> Vec<Problem> {
     neighbours(ports, Severity::Warning).collect()
 }
@@ -59,7 +59,7 @@ fn misjoined_ports(ports: &Ports, problems: &mut Vec<Problem>) {
 fn misnamed_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.misnamed().map(|device| {
         let what = format!(
-            "{device} was given a name that is not UTF-8 and still has its previous rules: rename it"
+            "{device} was renamed to a name that is not UTF-8 and keeps its previous rules: rename it"
         );
         problem(device, what)
     }));
@@ -81,8 +81,8 @@ fn blind_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     );
 }
 
-/// By neighbours because of whom traffic passes untranslated. Those that only may hurt are no problems:
-/// see [`warnings`].
+/// Other programs that make traffic pass untranslated. Possible interference is a warning: see
+/// [`warnings`].
 fn hidden_ports(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(neighbours(ports, Severity::Problem));
 }
@@ -102,10 +102,10 @@ fn full_host(ports: &Ports, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Where the daemon turns them.
+/// Where the kernel has no timers and the daemon turns the wheels.
 fn still_wheels(ports: &Ports, problems: &mut Vec<Problem>) {
     problems.extend(ports.still().map(|why| {
-        let what = format!("connections of all ports are not forgotten: {why}");
+        let what = format!("ended connections of all ports are not removed: {why}");
         problem("host", what)
     }));
 }
@@ -114,7 +114,9 @@ fn other_policy(ports: &Ports, problems: &mut Vec<Problem>) {
     match ports.shared().epoch() {
         Ok(epoch) if epoch == ports.epoch() => {}
         Ok(epoch) => {
-            let what = format!("another process put epoch {epoch} in force");
+            let what = format!(
+                "another process put epoch {epoch} in force: reload with `vcc policy apply`"
+            );
             problems.push(problem("policy", what));
         }
         Err(error) => problems.push(problem("policy", error.to_string())),

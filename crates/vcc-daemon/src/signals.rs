@@ -17,21 +17,21 @@ pub(crate) enum Asked {
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the daemon was told to end. Long operations poll this, because the signal itself may be
-/// queued behind the news of hundreds of devices.
+/// Whether the daemon was asked to end. Long operations poll this, because the signal itself may be
+/// queued behind events of hundreds of devices.
 pub(crate) fn is_ending() -> bool {
     ENDING.load(Ordering::Relaxed)
 }
 
-/// Calls `tell` for each signal from now on, on a thread of its own, until it returns false.
-pub(crate) fn listen(tell: impl Fn(Asked) -> bool + Send + 'static) -> Result<()> {
+/// Calls `send` for each signal from now on, on a thread of its own, until it returns false.
+pub(crate) fn listen(send: impl Fn(Asked) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("wait for signals", e);
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed)?;
     let forward = move || {
         for signal in signals.forever() {
             let asked = if signal == SIGHUP { Asked::Reload } else { Asked::End };
             ENDING.fetch_or(asked == Asked::End, Ordering::Relaxed);
-            if !tell(asked) {
+            if !send(asked) {
                 return;
             }
         }

@@ -47,7 +47,7 @@ pub fn write(written_by: &str, device: &str, all: &[Connection]) -> String {
     };
     let mut text = line(&header);
     for it in travel {
-        text += &line(&Row::of(it));
+        text += &line(&Row::from_connection(it));
     }
     let footer = Footer { crc32: crc32fast::hash(text.as_bytes()) };
     text + &line(&footer)
@@ -73,7 +73,7 @@ pub fn read(text: &str) -> Result<Vec<Connection>, Unreadable> {
     if crc32fast::hash(&text.as_bytes()[..text.len() - last.len()]) != footer.crc32 {
         return Err(Unreadable::Changed);
     }
-    let fields = Fields::of(&header.fields).map_err(Unreadable::Lacks)?;
+    let fields = Fields::from_names(&header.fields).map_err(Unreadable::Lacks)?;
     let connection = |(text, number): (&&str, usize)| {
         let row: Option<Row> = serde_json::from_str(text).ok();
         row.and_then(|row| row.connection(&fields)).ok_or(Unreadable::Row(number))

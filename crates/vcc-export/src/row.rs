@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use vcc_engine::{Field, FlowState, Underlay, sys};
 
-/// A connection that goes on elsewhere: its ends, its VLAN, and what describes it.
+/// A connection that continues on another host: its ends, its VLAN, and what describes it.
 #[derive(Clone)]
 pub struct Connection {
     pub guest: SocketAddr,
@@ -36,7 +36,7 @@ impl Fields {
 
     /// # Errors
     /// The name of a field that this version needs and that is not there.
-    pub fn of(names: &[String]) -> Result<Self, &'static str> {
+    pub fn from_names(names: &[String]) -> Result<Self, &'static str> {
         Self::with(names, Field::needed())
     }
 
@@ -50,7 +50,7 @@ impl Fields {
 }
 
 impl Row {
-    pub fn of(it: &Connection) -> Self {
+    pub fn from_connection(it: &Connection) -> Self {
         // One that only the process which loaded it can name has no name elsewhere either.
         let underlay = Underlay::from_number(it.state.underlay).map_or("", Underlay::name);
         let numbers = Field::ALL.iter().map(|field| field.of(&it.state)).collect();

@@ -89,7 +89,7 @@ fn each_byte_that_is_changed_is_noticed() {
 }
 
 #[test]
-fn other_versions_are_told_apart() {
+fn other_versions_are_recognised() {
     let text = two();
     assert_eq!(why("{\"vcc_export\":2}\nmore\n"), Unreadable::OtherFormat(2));
     let newer = edited(&text, "\"vcc_export\":1", "\"vcc_export\":9");
@@ -137,7 +137,7 @@ fn an_export_of_a_released_version_is_read() {
     let described = |name| Field::named(name).expect("a field").of(&flow.state);
     assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
     let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);
-    assert!(arrived.is_some(), "it goes on by this version");
+    assert!(arrived.is_some(), "it continues with this version");
     // Whoever needs more refuses what that version has written.
     let header: Header = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let needed: Vec<&str> = Field::needed().iter().map(|field| field.name).collect();
@@ -153,7 +153,8 @@ fn what_a_later_version_adds_is_as_in_a_new_connection() {
     let fields = Fields::with(earlier, needed).expect("nothing lacks");
     assert_eq!(Fields::with(&earlier[1..], needed).err(), Some(earlier[0].as_str()));
     let mut row =
-        serde_json::to_value(Row::of(&flow("10.0.0.1:5000", "10.0.0.2:80", None))).unwrap();
+        serde_json::to_value(Row::from_connection(&flow("10.0.0.1:5000", "10.0.0.2:80", None)))
+            .unwrap();
     row[4].as_array_mut().unwrap().pop();
     let row: Row = serde_json::from_value(row).unwrap();
     let read = row.connection(&fields).expect("a connection").state;

@@ -6,7 +6,7 @@ use crate::FORMAT;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    #[error("this is no file of `vcc export`")]
+    #[error("not a file of `vcc export`")]
     NotOurs,
     #[error(
         "the file has format {0} of `vcc export`, and this version reads format {FORMAT}: export and \
@@ -14,15 +14,15 @@ pub enum Unreadable {
     )]
     OtherFormat(u32),
     #[error(
-        "the file does not say the `{0}` of its connections: it is of another version of vcc; export \
-         and import with the same one"
+        "the file lacks the field `{0}` of its connections: it is of another version of vcc; export \
+         and import with the same version"
     )]
     Lacks(&'static str),
     #[error("the file is cut short: copy it again, or export again")]
     CutShort,
     #[error("the file has been changed: its checksum is wrong; copy it again, or export again")]
     Changed,
-    #[error("line {0} describes no connection: export again")]
+    #[error("line {0} does not describe a connection: export again")]
     Row(usize),
 }
 

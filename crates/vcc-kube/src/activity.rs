@@ -28,7 +28,7 @@ impl Activities {
         self.looked.is_none_or(|looked| now - looked >= self.pause)
     }
 
-    pub fn look(&mut self, rules: Vec<RuleActivity>, now: Instant) {
+    pub fn update(&mut self, rules: Vec<RuleActivity>, now: Instant) {
         let seconds = self.looked.map_or(0, |looked| (now - looked).as_secs());
         if self.looked.replace(now).is_some() {
             self.pause = EVERY;
@@ -61,7 +61,7 @@ impl Activities {
     }
 }
 
-/// The median of medians, each as often as there are flows. Those of 0 are of nobody.
+/// The median of medians, each weighted by its flows. Zero means no measurement.
 pub fn weighted_median(medians: impl Iterator<Item = (u64, u64)>) -> u64 {
     let mut medians: Vec<(u64, u64)> =
         medians.filter(|(value, weight)| *value > 0 && *weight > 0).collect();
@@ -90,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn a_node_tells_what_its_connections_did_since_the_last_look() {
+    fn a_node_reports_the_activity_since_the_last_update() {
         const FIRST: Duration = Duration::from_secs(20);
         let mut activities = Activities::new(FIRST);
         assert_eq!(activities.latest(), None);
         let begin = Instant::now();
         assert!(activities.is_due(begin));
-        activities.look(vec![rule("a/x", 1, 10, 100, 50), rule("a/y", 2, 0, 0, 90)], begin);
+        activities.update(vec![rule("a/x", 1, 10, 100, 50), rule("a/y", 2, 0, 0, 90)], begin);
         let first = Activity { flows: 3, rtt_us: 90, ..Activity::default() };
         assert_eq!(activities.latest(), Some(first));
         let later = begin + FIRST;
@@ -106,14 +106,14 @@ mod tests {
             rule("a/y", 3, 2, 50, 90),
             rule("default", 10, 9, 9, 7),
         ];
-        activities.look(rules, later);
+        activities.update(rules, later);
         let next = later + EVERY;
         assert!(activities.is_due(next) && !activities.is_due(next - Duration::from_millis(1)));
         let own =
             Activity { seconds: 20, flows: 14, retransmissions: 7, acked_bytes: 250, rtt_us: 7 };
         assert_eq!(activities.latest(), Some(own), "of the default, the first look is behind it");
         // The daemon has begun to count again.
-        activities.look(vec![rule("a/x", 1, 3, 3, 50)], next);
+        activities.update(vec![rule("a/x", 1, 3, 3, 50)], next);
         assert_eq!(activities.latest().map(|it| it.retransmissions), Some(0));
     }
 

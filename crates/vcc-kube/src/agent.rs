@@ -37,9 +37,7 @@ pub struct Options {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "cannot tell where the API server is: {0}; outside of a cluster's pod, --kubeconfig FILE says so"
-    )]
+    #[error("cannot find the API server: {0}; outside of a cluster's pod, use --kubeconfig FILE")]
     NoServer(String),
 
     #[error("cannot use {path}: {why}", path = path.display())]
@@ -57,7 +55,7 @@ pub struct Agent {
 impl Agent {
     /// The host's devices have changed.
     pub fn devices_changed(&self) {
-        // It has ended only if its thread has, and then there is nobody to tell.
+        // Sending fails only if the agent's thread has ended, and needs no report then.
         let _ = self.wake.send(Change::Devices);
     }
 
@@ -102,7 +100,7 @@ async fn client(options: &Options) -> Result<Client, Error> {
             config.map_err(|error| failed(error.to_string()))?
         }
     };
-    // A server that has gone without a word would leave a list or the start of a watch waiting for ever.
+    // A server that vanished silently would leave a list or the start of a watch waiting for ever.
     config.read_timeout = Some(SILENCE);
     config.reset_reader_on_write = true;
     Client::try_from(config).map_err(|error| Error::NoServer(error.to_string()))
@@ -113,7 +111,7 @@ async fn client(options: &Options) -> Result<Client, Error> {
 struct Beginning {
     policies: Policies,
     text: Option<String>,
-    /// What is wrong with what was remembered.
+    /// The problem of the remembered edition.
     trouble: Option<String>,
 }
 
@@ -126,7 +124,7 @@ impl Beginning {
                 match host.apply(&remembered.edition, &remembered.text) {
                     Ok(()) => begin.text = Some(remembered.text),
                     Err(why) => {
-                        begin.trouble = Some(format!("the last policy is not usable: {why}"))
+                        begin.trouble = Some(format!("the remembered policies are unusable: {why}"))
                     }
                 }
                 // A policy that is broken now has these to fall back to all the same.
@@ -159,7 +157,7 @@ async fn run(
         let mut has_changed = false;
         tokio::select! {
             change = changes.recv() => match change {
-                Some(change) => has_changed |= state.hear(change),
+                Some(change) => has_changed |= state.handle(change),
                 None => return,
             },
             _ = look.tick() => {
@@ -167,9 +165,9 @@ async fn run(
                 has_changed |= state.is_waiting(Instant::now());
             }
         }
-        // What has come meanwhile is part of the same edition.
+        // Changes that came meanwhile are part of the same edition.
         while let Ok(change) = changes.try_recv() {
-            has_changed |= state.hear(change);
+            has_changed |= state.handle(change);
         }
         if has_changed {
             state.step();
@@ -178,5 +176,5 @@ async fn run(
     }
 }
 
-/// How often what no event tells is looked at.
+/// The interval of checks for changes without an event.
 const LOOK: Duration = Duration::from_secs(1);

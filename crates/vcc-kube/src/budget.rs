@@ -1,12 +1,12 @@
-//! How much of all policies a node keeps, whoever made them, and however many.
+//! Limits the size and number of policies that a node keeps.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::brief::a_few;
 use crate::resource::PolicyObject;
+use crate::status_size::a_few;
 
 /// As for a policy's file.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -42,7 +42,7 @@ impl Budget {
         self.kept.remove(name);
     }
 
-    /// What is said of a policy that was too much.
+    /// The message about a policy beyond the limit.
     pub fn refusal() -> String {
         format!("spec: {}", not_read())
     }
@@ -60,8 +60,8 @@ impl Budget {
 
 fn not_read() -> String {
     format!(
-        "not read, because a node reads {} MiB and {MOST_POLICIES} policies of all: delete others, or \
-         join rules",
+        "not read, because a node reads at most {} MiB and {MOST_POLICIES} policies in total: delete \
+         others, or merge rules",
         MOST_BYTES >> 20
     )
 }

@@ -27,7 +27,7 @@ const MOST_MESSAGES: usize = 10;
 
 impl Reading {
     /// `tenants` are those of all policies: a rule may ask for another policy's.
-    pub fn of(object: &PolicyObject, tenants: &BTreeSet<String>) -> Self {
+    pub fn from_object(object: &PolicyObject, tenants: &BTreeSet<String>) -> Self {
         if object.is_omitted {
             return Self {
                 object: object.clone(),
@@ -36,7 +36,7 @@ impl Reading {
                 warnings: Vec::new(),
             };
         }
-        let root = Field::of(0, "spec");
+        let root = Field::new(0, "spec");
         let mut wrong = Vec::new();
         let spec = Spec::read(&object.spec, &root, &mut wrong);
         let mut errors: Vec<String> =
@@ -51,17 +51,17 @@ impl Reading {
         };
         let mut warnings = Vec::new();
         for problem in &problems {
-            // Of what is not of the object, such as tenants of other policies, nothing is wrong.
+            // Parts outside of the object, such as tenants of other policies, are not checked here.
             let Some(field) = document.field_of(problem) else {
                 if problem.severity == Severity::Error {
                     errors.push(format!("spec: {}", document.message(problem)));
                 }
                 continue;
             };
-            let said = format!("{}: {}", field.path, document.message(problem));
+            let message = format!("{}: {}", field.path, document.message(problem));
             match problem.severity {
-                Severity::Error => errors.push(said),
-                Severity::Warning => warnings.push(format!("warning: {said}")),
+                Severity::Error => errors.push(message),
+                Severity::Warning => warnings.push(format!("warning: {message}")),
             }
         }
         shorten(&mut errors);
@@ -119,7 +119,7 @@ fn long_names(policy: &str, spec: &Spec) -> Vec<String> {
     rules.chain(pools).filter_map(name).collect()
 }
 
-/// The policy alone, as a file: pods and peers stand for those that no cluster has told of.
+/// The policy alone, as a file: with placeholders for pods and peers, which no cluster has listed.
 fn of_one(spec: &Spec, root: &Field, tenants: &BTreeSet<String>) -> Document {
     let mut document = Document::default();
     // Keys at the top come before the first heading.
@@ -185,7 +185,7 @@ fn too_many_watches(spec: &Spec) -> Option<String> {
     })
 }
 
-/// What is wrong with a port that is named by `key` and by its pods.
+/// The error of a port that is named by both `key` and its pods.
 pub(crate) fn twofold_port(key: &str) -> String {
     let pods = PORT_SELECTORS.map(|key| format!("`{key}`")).join(" and ");
     format!("a port has a `{key}`, or {pods}, not both")
@@ -205,7 +205,7 @@ fn write(document: &mut Document, heading: &str, table: &Value, field: &Field) {
     write_with(document, heading, table, field, &[]);
 }
 
-/// Writes a table and more keys. What is no table becomes one that the checker refuses.
+/// Writes a table and more keys. Any other value becomes a table that the checker refuses.
 pub(crate) fn write_with(
     document: &mut Document,
     heading: &str,

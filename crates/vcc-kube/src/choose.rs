@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::check::Reading;
 
-/// A policy of the API server, and what a node makes of it.
+/// A policy of the API server, and its state on a node.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// As the API server has it.
@@ -40,14 +40,14 @@ impl Claims {
         let priority = reading.spec.priority;
         if let Some(holder) = self.priorities.get(&priority) {
             return Err(format!(
-                "spec.priority: the VccPolicy `{holder}` has the priority {priority} too, so nobody \
-                 could tell which comes first: give one of them another"
+                "spec.priority: the VccPolicy `{holder}` also has the priority {priority}, so their \
+                 order is undefined: change one of them"
             ));
         }
         if let Some(holder) = self.default.as_ref().filter(|_| reading.spec.default.is_some()) {
             return Err(format!(
-                "spec.default: the VccPolicy `{holder}` has a `default` too, and there is one for all \
-                 policies: leave it out of one of them"
+                "spec.default: the VccPolicy `{holder}` also has a `default`, and all policies together \
+                 have one: remove it from one of them"
             ));
         }
         self.priorities.insert(priority, name.clone());
@@ -140,7 +140,7 @@ mod tests {
         let (name, uid) = (name.to_owned(), format!("uid of {name}"));
         let object =
             PolicyObject { name, uid, generation, created, spec: spec.into(), is_omitted: false };
-        Arc::new(Reading::of(&object, &BTreeSet::new()))
+        Arc::new(Reading::from_object(&object, &BTreeSet::new()))
     }
 
     fn choose(newest: &[Arc<Reading>], last_good: &LastGood) -> Vec<Standing> {
@@ -152,15 +152,15 @@ mod tests {
     }
 
     /// Name, generation in force, and the reasons why the newest is not.
-    fn told(standings: &[Standing]) -> Vec<(&str, Option<i64>, String)> {
-        let told = |standing: &'_ Standing| {
+    fn summarised(standings: &[Standing]) -> Vec<(&str, Option<i64>, String)> {
+        let summarised = |standing: &'_ Standing| {
             let chosen = standing.chosen.as_ref().map(|chosen| chosen.object.generation);
             (chosen, standing.refused.join("; "))
         };
         standings
             .iter()
             .map(|standing| {
-                let (chosen, refused) = told(standing);
+                let (chosen, refused) = summarised(standing);
                 (standing.newest.object.name.as_str(), chosen, refused)
             })
             .collect()
@@ -175,7 +175,7 @@ mod tests {
         let (late, early) = (policy("a", 1, 1, spec(20)), policy("b", 1, 2, spec(10)));
         let standings = choose(&[late, early], &LastGood::new());
         let expected = [("b", Some(1), String::new()), ("a", Some(1), String::new())];
-        assert_eq!(told(&standings), expected);
+        assert_eq!(summarised(&standings), expected);
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
         let after = policy("a", 2, 1, broken);
         let why = "spec.rules[0].underlay: `dctpc` is not an underlay; the nearest is `dctcp`";
         let standings = choose(&[Arc::clone(&after)], &good(&[&before]));
-        assert_eq!(told(&standings), [("a", Some(1), why.to_owned())]);
-        assert_eq!(told(&choose(&[after], &LastGood::new())), [("a", None, why.to_owned())]);
+        assert_eq!(summarised(&standings), [("a", Some(1), why.to_owned())]);
+        assert_eq!(summarised(&choose(&[after], &LastGood::new())), [("a", None, why.to_owned())]);
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
         let before = policy("a", 1, 1, spec(10));
         let mut object = policy("a", 1, 9, json!({ "rules": 1 })).object.clone();
         object.uid = "another".into();
-        let after = Arc::new(Reading::of(&object, &BTreeSet::new()));
+        let after = Arc::new(Reading::from_object(&object, &BTreeSet::new()));
         let standings = choose(&[after], &good(&[&before]));
-        assert_eq!(told(&standings), [("a", None, "spec.rules: must be a list".to_owned())]);
+        assert_eq!(summarised(&standings), [("a", None, "spec.rules: must be a list".to_owned())]);
     }
 
     #[test]
@@ -204,21 +204,27 @@ mod tests {
         let (old, young) = (policy("old", 1, 1, spec(10)), policy("young", 1, 2, spec(10)));
         let why = |holder: &str| {
             format!(
-                "spec.priority: the VccPolicy `{holder}` has the priority 10 too, so nobody could tell \
-                 which comes first: give one of them another"
+                "spec.priority: the VccPolicy `{holder}` also has the priority 10, so their \
+                 order is undefined: change one of them"
             )
         };
         let both = [Arc::clone(&young), Arc::clone(&old)];
         let fresh = choose(&both, &LastGood::new());
-        assert_eq!(told(&fresh), [("old", Some(1), String::new()), ("young", None, why("old"))]);
+        assert_eq!(
+            summarised(&fresh),
+            [("old", Some(1), String::new()), ("young", None, why("old"))]
+        );
         let held = choose(&both, &good(&[&young]));
-        assert_eq!(told(&held), [("young", Some(1), String::new()), ("old", None, why("young"))]);
+        assert_eq!(
+            summarised(&held),
+            [("young", Some(1), String::new()), ("old", None, why("young"))]
+        );
         // An older one that moves to the priority of another stays where it was.
         let before = policy("old", 1, 1, spec(5));
         let moved = policy("old", 2, 1, spec(10));
         let held = choose(&[moved, Arc::clone(&young)], &good(&[&before, &young]));
         assert_eq!(
-            told(&held),
+            summarised(&held),
             [("old", Some(1), why("young")), ("young", Some(1), String::new())]
         );
     }
@@ -242,7 +248,7 @@ mod tests {
         let moved = policy("b", 2, 1, spec(10));
         let now = choose(&[policy("a", 2, 9, broken), Arc::clone(&moved)], &before);
         assert_eq!(held(&now), stays);
-        assert!(now[1].refused[0].contains("the VccPolicy `a` has the priority 10 too"));
+        assert!(now[1].refused[0].contains("the VccPolicy `a` also has the priority 10"));
         let with_c = good(&[&a, &b, &c]);
         let now = choose(&[policy("a", 2, 9, spec(30)), Arc::clone(&moved), c], &with_c);
         assert_eq!(held(&now)[..2], stays);
@@ -256,9 +262,12 @@ mod tests {
         let with_default =
             |priority| json!({ "priority": priority, "default": { "mode": "shadow" } });
         let (a, b) = (policy("a", 1, 1, with_default(1)), policy("b", 1, 2, with_default(2)));
-        let why = "spec.default: the VccPolicy `a` has a `default` too, and there is one for all \
-                   policies: leave it out of one of them";
+        let why = "spec.default: the VccPolicy `a` also has a `default`, and all policies together \
+                   have one: remove it from one of them";
         let standings = choose(&[a, b], &LastGood::new());
-        assert_eq!(told(&standings), [("a", Some(1), String::new()), ("b", None, why.to_owned())]);
+        assert_eq!(
+            summarised(&standings),
+            [("a", Some(1), String::new()), ("b", None, why.to_owned())]
+        );
     }
 }

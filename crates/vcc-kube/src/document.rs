@@ -1,5 +1,5 @@
 //! A policy's text, written from JSON: each line knows the field that it comes from, so that what is
-//! wrong with it is said of that field.
+//! wrong with it is reported for that field.
 
 use serde_json::Value;
 use vcc_policy::Problem;
@@ -20,7 +20,7 @@ pub struct Field {
 }
 
 impl Field {
-    pub fn of(policy: usize, path: impl Into<String>) -> Self {
+    pub fn new(policy: usize, path: impl Into<String>) -> Self {
         Self { policy, path: path.into() }
     }
 
@@ -145,9 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_said_of_the_field() {
+    fn an_error_names_its_field() {
         let mut document = Document::default();
-        let root = Field::of(0, "spec");
+        let root = Field::new(0, "spec");
         document.comment("a \n policy");
         for index in 0..2 {
             let rule = root.key("rules").at(index);
@@ -158,7 +158,7 @@ mod tests {
             document.key("weight", &Value::Null, Some(&rule.key("weight")));
         }
         let problems = Policy::parse(document.text(), "p").expect_err("wrong").problems;
-        let told: Vec<String> = problems
+        let messages: Vec<String> = problems
             .iter()
             .filter_map(|problem| {
                 let field = document.field_of(problem)?;
@@ -170,11 +170,11 @@ mod tests {
         let expected = [
             format!("spec.rules[0].peer[1]: {network}"),
             format!("spec.rules[0].underlay: {underlay}"),
-            "spec.rules[1].name: the rule in spec.rules[0].name has the name `a` too".to_owned(),
+            "spec.rules[1].name: the rule in spec.rules[0].name also has the name `a`".to_owned(),
             format!("spec.rules[1].peer[1]: {network}"),
             format!("spec.rules[1].underlay: {underlay}"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]

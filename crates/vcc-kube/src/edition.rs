@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::check::{Reading, asked_tenants, tenants};
 use crate::choose::{LastGood, Standing, has_changed};
+use crate::cluster_state::{ClusterState, Needs};
 use crate::document::Document;
 use crate::fit::fit;
 use crate::resource::{Pod, PolicyObject};
-use crate::scene::{Needs, Scene};
 use crate::selector::PodSelector;
 use crate::spec::{Presence, Rule};
 use crate::status::{ABSENT, AS_WRITTEN, IN_SHADOW, PolicyOnNode, REFUSED};
@@ -26,21 +26,21 @@ pub struct Policies {
 /// A policy file for the node, and what became of each policy.
 #[derive(Clone, Debug)]
 pub struct Edition {
-    /// Else why there is none: the node has changed in such a way that its policies are too much for it
-    /// now, and what it has in force stays.
+    /// Else why there is none: the node has changed so that its policies exceed its limits
+    /// now, and keeps the edition in force.
     pub text: Result<String, String>,
     /// Equal where the same generations of the same policies are in force.
     pub id: String,
     pub policies: Vec<PolicyOnNode>,
-    /// Those beyond what a node reads, of which no generation is in force: there may be thousands.
+    /// Those beyond the limit of a node, of which no generation is in force: there may be thousands.
     pub not_read: Vec<String>,
     in_force: LastGood,
 }
 
 impl Policies {
     /// Reads the policies that there are. Those of them that have not changed are not read again, unless
-    /// they ask for a tenant that was or is missing: what is said of it depends on the others.
-    pub fn are(&mut self, objects: &BTreeMap<String, PolicyObject>) {
+    /// they name a tenant that was or is missing: the message about it depends on the others.
+    pub fn set_objects(&mut self, objects: &BTreeMap<String, PolicyObject>) {
         let all: BTreeSet<String> =
             objects.values().flat_map(|object| tenants(&object.spec)).collect();
         let before: BTreeSet<String> =
@@ -54,10 +54,10 @@ impl Policies {
             Some(reading) if reading.object == *object && is_the_same(&object.spec) => {
                 Arc::clone(reading)
             }
-            _ => Arc::new(Reading::of(object, &all)),
+            _ => Arc::new(Reading::from_object(object, &all)),
         };
         self.newest = objects.values().map(read).collect();
-        // What is deleted is not in force; nor is it remembered.
+        // A deleted policy is neither in force nor remembered.
         let is_there = |name: &String| objects.contains_key(name);
         self.last_good.retain(|name, _| is_there(name));
     }
@@ -65,11 +65,11 @@ impl Policies {
     /// The policies that an earlier process had in force.
     pub fn remember(&mut self, objects: Vec<PolicyObject>) {
         let all: BTreeSet<String> = objects.iter().flat_map(|it| tenants(&it.spec)).collect();
-        let readings = objects.iter().map(|object| Arc::new(Reading::of(object, &all)));
+        let readings = objects.iter().map(|object| Arc::new(Reading::from_object(object, &all)));
         self.last_good = readings.map(|reading| (reading.object.name.clone(), reading)).collect();
     }
 
-    /// What has to be watched for this node, whichever generations are in force.
+    /// The objects to watch for this node, whether old or new generations are in force.
     pub fn needs(&self, node: &str) -> Needs {
         let fit = self.newest.iter().filter(|it| it.is_fit());
         needs_of(fit.chain(self.last_good.values()), node)
@@ -92,29 +92,33 @@ impl Policies {
 
     /// The edition of a node. If the policies are more than a node can have, those that have changed
     /// stay as they were, or out.
-    pub fn compile(&self, node: &str, scene: &Scene) -> Edition {
+    pub fn compile(&self, node: &str, cluster: &ClusterState) -> Edition {
         let newest: Vec<Arc<Reading>> =
-            self.newest.iter().map(|it| self.unless_unheard(it, scene)).collect();
-        let (standings, document) = fit(&newest, &self.last_good, node, scene);
+            self.newest.iter().map(|it| self.unless_peers_missing(it, cluster)).collect();
+        let (standings, document) = fit(&newest, &self.last_good, node, cluster);
         self.edition(document.map(Document::into_text), &standings, node)
     }
 
     /// A policy that is not in force is not to be without the pods that it means.
-    fn unless_unheard(&self, reading: &Arc<Reading>, scene: &Scene) -> Arc<Reading> {
-        let unheard = |rule: &Rule| {
-            rule.peers.as_ref().is_some_and(|peers| scene.unheard.contains(&peers.of_pods()))
+    fn unless_peers_missing(&self, reading: &Arc<Reading>, cluster: &ClusterState) -> Arc<Reading> {
+        let missing_peers = |rule: &Rule| {
+            rule.peers
+                .as_ref()
+                .is_some_and(|peers| cluster.missing_peers.contains(&peers.of_pods()))
         };
-        if scene.has_heard_all() || !reading.is_fit() || !has_changed(&self.last_good, reading) {
+        if cluster.is_complete() || !reading.is_fit() || !has_changed(&self.last_good, reading) {
             return Arc::clone(reading);
         }
-        let error = match reading.spec.rules.iter().position(unheard) {
+        let error = match reading.spec.rules.iter().position(missing_peers) {
             Some(index) => {
-                format!("spec.rules[{index}].peer_pods: the API server has not told of these pods")
+                format!(
+                    "spec.rules[{index}].peer_pods: the API server has not listed these pods yet"
+                )
             }
-            None if scene.are_namespaces_unheard
-                && Needs::of(iter::once(&**reading)).namespaces =>
+            None if cluster.are_namespaces_missing
+                && Needs::from_readings(iter::once(&**reading)).namespaces =>
             {
-                "spec: the API server has not told of the namespaces that this selects".to_owned()
+                "spec: the API server has not listed the selected namespaces yet".to_owned()
             }
             None => return Arc::clone(reading),
         };
@@ -159,7 +163,7 @@ impl Policies {
 
 fn needs_of<'a>(readings: impl Iterator<Item = &'a Arc<Reading>>, node: &str) -> Needs {
     let all = readings.map(Arc::as_ref);
-    Needs::of(all.filter(|it| is_present(it, node)))
+    Needs::from_readings(all.filter(|it| is_present(it, node)))
 }
 
 fn is_present(reading: &Reading, node: &str) -> bool {
@@ -185,7 +189,7 @@ fn on_node(standing: &Standing, in_force: Option<&Arc<Reading>>, node: &str) -> 
 }
 
 impl Edition {
-    /// The host refused it: what is in force is what was before.
+    /// The host refused it: the previous edition stays in force.
     pub fn is_refused(&mut self, why: &str, before: Option<&Edition>) {
         let none = LastGood::new();
         let in_force = before.map_or(&none, |before| &before.in_force);
@@ -208,12 +212,12 @@ impl Edition {
     }
 
     /// The node's pods that its policies select, and whose devices are not known.
-    pub fn without_device<'a>(&self, node: &str, scene: &'a Scene) -> Vec<&'a Pod> {
+    pub fn without_device<'a>(&self, node: &str, cluster: &'a ClusterState) -> Vec<&'a Pod> {
         let present = self.in_force.values().filter(|it| is_present(it, node));
         let ports = present.flat_map(|it| &it.spec.ports);
         let selectors: Vec<&PodSelector> = ports.filter_map(|port| port.pods.as_ref()).collect();
-        let is_selected = |pod: &&Pod| selectors.iter().any(|it| scene.selects(it, pod));
-        scene.without_device().filter(is_selected).collect()
+        let is_selected = |pod: &&Pod| selectors.iter().any(|it| cluster.selects(it, pod));
+        cluster.without_device().filter(is_selected).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which of the policies fit a node together. Of those that are too much, what has changed goes back to
-//! what it was, or stays out.
+//! Which of the policies fit a node together. If they exceed its limits, changed policies are reverted
+//! to the generation in force, or left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use vcc_policy::{Policy, Problem, Severity};
 
 use crate::check::Reading;
 use crate::choose::{LastGood, Standing, Staying, choose, has_changed};
+use crate::cluster_state::ClusterState;
 use crate::document::{Document, Field};
 use crate::render::{Part, render};
-use crate::scene::Scene;
 use crate::spec::Presence;
 
-/// What there is, of which not all may fit.
+/// All policies, of which some may not fit.
 struct Fit<'a> {
     newest: &'a [Arc<Reading>],
     last_good: &'a LastGood,
     node: &'a str,
-    scene: &'a Scene,
+    cluster: &'a ClusterState,
 }
 
-/// What is wrong, by the index of the policy at fault.
+/// Faults, by the index of the policy.
 type Faults = BTreeMap<usize, Fault>;
 
 #[derive(Default)]
 struct Fault {
     why: Vec<String>,
-    /// Else it is only too much beside the others.
+    /// Else it only exceeds the limits together with the others.
     is_own: bool,
 }
 
@@ -43,9 +43,9 @@ pub fn fit(
     newest: &[Arc<Reading>],
     last_good: &LastGood,
     node: &str,
-    scene: &Scene,
+    cluster: &ClusterState,
 ) -> (Vec<Standing>, Result<Document, String>) {
-    let fit = Fit { newest, last_good, node, scene };
+    let fit = Fit { newest, last_good, node, cluster };
     let mut faulty = Staying::new();
     // Those without a fault of their own, in the order in which they were left out.
     let mut left_out: Vec<String> = Vec::new();
@@ -64,7 +64,7 @@ pub fn fit(
             Err(faults) => faults,
         };
         let blamed = blame(&mut standings, faults);
-        // There is nothing to go back to but what is in force now.
+        // The only alternative is the edition in force.
         if blamed.is_empty() || !blamed.iter().all(|it| has_changed(last_good, &it.chosen)) {
             let why = blamed.first().map(|it| {
                 let why = it.refused.first().map_or("", String::as_str);
@@ -87,7 +87,7 @@ impl Fit<'_> {
     fn attempt(&self, faulty: &Staying) -> (Vec<Standing>, Result<Document, Faults>) {
         let standings = choose(self.newest, self.last_good, faulty);
         let parts = parts(&standings, self.node);
-        let document = render(&parts, self.scene);
+        let document = render(&parts, self.cluster);
         let result = match Policy::parse(document.text(), "the node's policy") {
             Ok(_) => Ok(document),
             Err(problems) => Err(self.faults(&problems.problems, &parts, &document)),
@@ -95,7 +95,7 @@ impl Fit<'_> {
         (standings, result)
     }
 
-    /// What has not changed is at fault only beside what has.
+    /// An unchanged policy is at fault only together with a changed one.
     fn faults(&self, problems: &[Problem], parts: &[Part<'_>], document: &Document) -> Faults {
         let dispensable = self.dispensable(parts);
         let is_own = |field: &Field| {
@@ -103,20 +103,20 @@ impl Fit<'_> {
         };
         let mut faults = Faults::new();
         for problem in problems.iter().filter(|it| it.severity == Severity::Error) {
-            let said = document.message(problem);
+            let reason = document.message(problem);
             let field = document.field_of(problem).filter(|_| !problem.is_of_all);
             let (part, why, is_own) = match (field, dispensable) {
                 (Some(field), _) if is_own(field) => {
-                    (field.policy, format!("{}: on this node: {said}", field.path), true)
+                    (field.policy, format!("{}: on this node: {reason}", field.path), true)
                 }
                 (Some(Field { policy, path }), Some(part)) => {
                     let other = &parts[*policy].0.object.name;
-                    let beside = format!("beside the VccPolicy `{other}` ({path})");
-                    (part, format!("spec: on this node, {beside}: {said}"), false)
+                    let beside = format!("together with the VccPolicy `{other}` ({path})");
+                    (part, format!("spec: on this node, {beside}: {reason}"), false)
                 }
                 (_, part) => {
                     let last = parts.len().saturating_sub(1);
-                    (part.unwrap_or(last), format!("spec: on this node: {said}"), false)
+                    (part.unwrap_or(last), format!("spec: on this node: {reason}"), false)
                 }
             };
             let fault = faults.entry(part).or_default();

@@ -24,7 +24,7 @@ pub trait Host: Send + 'static {
 pub struct Usage {
     pub ports: u64,
     pub flows: u64,
-    /// What somebody has to solve.
+    /// Problems that the operator has to solve.
     pub problems: Vec<String>,
 }
 

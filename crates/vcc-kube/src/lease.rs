@@ -97,7 +97,7 @@ impl Lease {
             let annotations = lease.metadata.annotations.get_or_insert_default();
             annotations.insert(NODES.to_owned(), nodes.to_string());
         }
-        // With the version that was read: who was faster has it.
+        // With the version that was read, so that the faster candidate wins.
         self.settled(self.api.replace(NAME, &PostParams::default(), &lease).await)
     }
 

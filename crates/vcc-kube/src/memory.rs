@@ -1,5 +1,5 @@
 //! What an agent remembers over its own end: the policies that were in force, and their text for this
-//! node. So a node goes on with them while the API server is away, and a broken policy finds its last
+//! node. So a node keeps them in force while the API server is away, and a broken policy finds its last
 //! good generation.
 
 use std::fs;
@@ -40,10 +40,11 @@ impl Memory {
         Self { file: directory.join("kubernetes.json") }
     }
 
-    /// None if nothing is remembered of this node; else what is wrong with the file.
+    /// None if the file has nothing of this node; an error if it is unusable.
     pub fn recall(&self, node: &str) -> Result<Option<Remembered>, String> {
-        let failed =
-            |why: String| format!("cannot use {}: {why}; it is written again", self.file.display());
+        let failed = |why: String| {
+            format!("cannot use {}: {why}; it will be rewritten", self.file.display())
+        };
         let file = match fs::File::open(&self.file) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -105,7 +106,7 @@ mod tests {
         }
         fs::write(&memory.file, whole.replace("\"version\":1", "\"version\":2")).expect("a file");
         let why = memory.recall("n").expect_err("of another version");
-        assert!(why.ends_with(": it is of version 2; it is written again"), "{why}");
+        assert!(why.ends_with(": it is of version 2; it will be rewritten"), "{why}");
         memory.keep(&remembered).expect("kept");
         assert_eq!(memory.recall("n"), Ok(Some(remembered)));
     }

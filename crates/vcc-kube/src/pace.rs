@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-/// What the nodes make of a policy is written once they have all said it: when nothing new has come for so long.
+/// A policy's summary is written once all nodes have reported: when nothing new has arrived for this time.
 const CALM: Duration = Duration::from_secs(1);
-/// Other writes are so long apart for each node: what they cause is 50 events a second.
+/// Other writes are this far apart per node, so that they cause at most 50 events a second.
 const APART_PER_NODE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use vcc_policy::{KEYS, pattern_of};
 
 use crate::check::{Reading, full_name, write_with};
+use crate::cluster_state::{ClusterState, has_device};
 use crate::document::{Document, Field};
-use crate::scene::{Scene, has_device};
 use crate::spec::{Presence, Rule};
 
 const MODE: &str = "mode";
@@ -15,21 +15,21 @@ const MODE: &str = "mode";
 /// A policy and how the node has it, in the order of priorities.
 pub type Part<'a> = (&'a Reading, Presence);
 
-/// Of each policy, fields are told apart by its index among the parts.
-pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
+/// The index among the parts distinguishes the fields of each policy.
+pub fn render(parts: &[Part<'_>], cluster: &ClusterState) -> Document {
     let mut document = Document::default();
     describe(&mut document, parts);
     let present = || present(parts);
-    let in_force = InForce::of(parts);
-    let tenants = write_ports(&mut document, present(), &in_force, scene);
+    let in_force = InForce::from_parts(parts);
+    let tenants = write_ports(&mut document, present(), &in_force, cluster);
     let mut rules = Vec::new();
     for (policy, (reading, presence)) in present() {
         if *presence == Presence::Shadow && in_force.changes_all {
             continue;
         }
-        let spec = Field::of(policy, "spec");
+        let spec = Field::new(policy, "spec");
         for (index, rule) in reading.spec.rules.iter().enumerate() {
-            let Some(table) = rule_on_node(rule, &tenants, scene) else { continue };
+            let Some(table) = rule_on_node(rule, &tenants, cluster) else { continue };
             let table = named(as_present(table, *presence), &reading.object.name);
             rules.push((spec.key("rules").at(index), table));
         }
@@ -41,7 +41,7 @@ pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
             let pool = named(object(pool), &reading.object.name);
             let name = pool.get("name").and_then(Value::as_str);
             if name.is_some_and(|name| pools_in_use.contains(name)) {
-                let field = Field::of(policy, format!("spec.pools[{index}]"));
+                let field = Field::new(policy, format!("spec.pools[{index}]"));
                 write_with(&mut document, "[[pools]]", &Value::Object(pool), &field, &[]);
             }
         }
@@ -52,7 +52,13 @@ pub fn render(parts: &[Part<'_>], scene: &Scene) -> Document {
     for (policy, (reading, presence)) in present() {
         if let Some(default) = &reading.spec.default {
             let table = Value::Object(as_present(object(default), *presence));
-            write_with(&mut document, "[default]", &table, &Field::of(policy, "spec.default"), &[]);
+            write_with(
+                &mut document,
+                "[default]",
+                &table,
+                &Field::new(policy, "spec.default"),
+                &[],
+            );
         }
     }
     document
@@ -92,7 +98,7 @@ struct InForce<'a> {
 }
 
 impl<'a> InForce<'a> {
-    fn of(parts: &'a [Part<'a>]) -> Self {
+    fn from_parts(parts: &'a [Part<'a>]) -> Self {
         let mut in_force = Self::default();
         for (reading, _) in parts.iter().filter(|(_, it)| *it == Presence::AsWritten) {
             in_force.changes_all |=
@@ -121,9 +127,9 @@ fn write_ports<'a>(
     document: &mut Document,
     parts: impl Iterator<Item = (usize, &'a Part<'a>)>,
     in_force: &InForce<'_>,
-    scene: &Scene,
+    cluster: &ClusterState,
 ) -> BTreeSet<String> {
-    let own = scene.own_with_devices();
+    let own = cluster.own_with_devices();
     let mut taken = HashSet::new();
     let mut tenants = BTreeSet::new();
     for (policy, (reading, presence)) in parts {
@@ -132,13 +138,13 @@ fn write_ports<'a>(
             if *presence == Presence::Shadow && in_force.changes(tenant) {
                 continue;
             }
-            let field = Field::of(policy, format!("spec.ports[{index}]"));
+            let field = Field::new(policy, format!("spec.ports[{index}]"));
             let mut is_there = port.pods.is_none();
             match &port.pods {
                 None => write_with(document, "[[ports]]", &port.table, &field, &[]),
                 Some(selector) => {
                     for (pod, device) in &own {
-                        if scene.selects(selector, pod) && taken.insert(*device) {
+                        if cluster.selects(selector, pod) && taken.insert(*device) {
                             document.comment(&format!("{}/{}", pod.namespace, pod.name));
                             let device = [("device", json!(pattern_of(device)))];
                             write_with(document, "[[ports]]", &port.table, &field, &device);
@@ -157,7 +163,7 @@ fn write_ports<'a>(
 fn rule_on_node(
     rule: &Rule,
     tenants: &BTreeSet<String>,
-    scene: &Scene,
+    cluster: &ClusterState,
 ) -> Option<Map<String, Value>> {
     let mut table = object(&rule.table);
     if let Some(wanted) = tenant_of(&rule.table) {
@@ -171,8 +177,8 @@ fn rule_on_node(
     if let Some(selector) = &rule.peers {
         let written = rule.table.get("peer").map(list).unwrap_or_default();
         let written = written.into_iter().filter_map(Value::as_str).map(str::to_owned);
-        let pods = scene.peers.values().filter(|pod| has_device(pod));
-        let pods = pods.filter(|pod| scene.selects(selector, pod));
+        let pods = cluster.peers.values().filter(|pod| has_device(pod));
+        let pods = pods.filter(|pod| cluster.selects(selector, pod));
         let addresses = pods.flat_map(|pod| &pod.addresses).map(ToString::to_string);
         // In an order that does not depend on that of events.
         let peers: BTreeSet<String> = written.chain(addresses).collect();

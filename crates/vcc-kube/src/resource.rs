@@ -84,14 +84,14 @@ impl<P, U> Resource for Object<P, U> {
 
 /// A policy as the API server has it. Its text is checked by [`crate::spec`].
 pub type PolicyResource = Object<Value, Empty>;
-/// Its status is what another version of vcc, or somebody else, has written.
+/// Its status may come from another version of vcc, or from another writer.
 pub type NodeResource = Object<Empty, Value>;
 pub type PodResource = Object<PodSpec, PodStatus>;
 /// Namespaces and nodes: only their metadata is of interest.
 pub type BareResource = Object<Empty, Empty>;
 pub type LeaseResource = Object<LeaseSpec, Empty>;
 
-/// What is there is not read.
+/// The present value is not read.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Empty {}
 
@@ -191,7 +191,7 @@ impl From<PolicyResource> for PolicyObject {
     }
 }
 
-/// A pod, as far as policies ask for it.
+/// The fields of a pod that policies use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
     pub uid: String,

@@ -17,7 +17,7 @@ pub fn definitions() -> Vec<Value> {
         &policies(),
         "vccpolicy",
         "vccp",
-        "Which connections of a cluster's pods get which congestion control on the fabric.",
+        "Chooses the congestion control on the fabric for connections of a cluster's pods.",
         policy::schema(),
         columns::of_policies(),
     );
@@ -25,7 +25,7 @@ pub fn definitions() -> Vec<Value> {
         &vcc_nodes(),
         "vccnode",
         "vccn",
-        "What the agent of vcc on one node does with the policies.",
+        "The state of the policies on one node, as reported by its agent.",
         json!({ "type": "object" }),
         columns::of_nodes(),
     );
@@ -46,7 +46,7 @@ fn definition(
         "description": description,
         "properties": {
             "spec": spec,
-            // Agents of different versions write it, so nobody else says what may be in it.
+            // Agents of different versions write it, so its fields are not restricted.
             "status": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
         },
     });

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::brief::a_few;
 use crate::resource::Pod;
+use crate::status_size::a_few;
 
 /// What leads to a pod's device may come without an event, such as a route, but soon after the pod.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// A look lists all devices and all results of the CNI plugin, and an edition is compiled with them.
 const LAST_PAUSE: Duration = Duration::from_secs(60);
-/// A pod that has an address for so long is not just starting.
+/// A pod that has had an address for this time is not just starting.
 const LASTS: Duration = Duration::from_secs(10);
 
 pub struct Search {
@@ -76,10 +76,8 @@ pub fn problem(names: &[String]) -> Option<String> {
     let few = a_few(names);
     match names.len() {
         0 => None,
-        1 => Some(format!("no device is found for the pod {few}: it passes untranslated")),
-        count => {
-            Some(format!("no device is found for {count} pods ({few}): they pass untranslated"))
-        }
+        1 => Some(format!("found no device for the pod {few}: it passes untranslated")),
+        count => Some(format!("found no device for {count} pods ({few}): they pass untranslated")),
     }
 }
 
@@ -131,11 +129,11 @@ mod tests {
         assert_eq!(search.lasting(at(29)), ["shop/b"]);
         let both = search.lasting(at(30));
         assert_eq!(both, ["shop/a", "shop/b"]);
-        let said = "no device is found for 2 pods (shop/a, shop/b): they pass untranslated";
-        assert_eq!(problem(&both).as_deref(), Some(said));
+        let reason = "found no device for 2 pods (shop/a, shop/b): they pass untranslated";
+        assert_eq!(problem(&both).as_deref(), Some(reason));
         search.looked([&pod("a", true)].into_iter(), at(31));
-        let said = "no device is found for the pod shop/a: it passes untranslated";
-        assert_eq!(problem(&search.lasting(at(31))).as_deref(), Some(said));
+        let reason = "found no device for the pod shop/a: it passes untranslated";
+        assert_eq!(problem(&search.lasting(at(31))).as_deref(), Some(reason));
         search.looked([].into_iter(), at(32));
         assert_eq!(problem(&search.lasting(at(99))), None);
     }

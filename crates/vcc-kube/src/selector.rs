@@ -40,7 +40,7 @@ pub fn read(value: &Value) -> Result<Selector, String> {
         keys.keys().find(|key| !["matchLabels", "matchExpressions"].contains(&key.as_str()))
     {
         let odd = vcc_policy::text::shortened(odd);
-        return Err(format!("`{odd}` is no key of a label selector: must be {WANTED}"));
+        return Err(format!("`{odd}` is not a key of a label selector: must be {WANTED}"));
     }
     let selector: LabelSelector = serde_json::from_value(value.clone())
         .map_err(|error| format!("must be {WANTED}: {error}"))?;
@@ -61,7 +61,10 @@ pub fn read(value: &Value) -> Result<Selector, String> {
                 return Err(format!("`{operator}` of the label `{}` needs `values`", wanted.key));
             }
             "Exists" | "DoesNotExist" if has_values => {
-                return Err(format!("`{operator}` of the label `{}` has no `values`", wanted.key));
+                return Err(format!(
+                    "`{operator}` of the label `{}` takes no `values`",
+                    wanted.key
+                ));
             }
             _ => {}
         }
@@ -69,9 +72,7 @@ pub fn read(value: &Value) -> Result<Selector, String> {
     let selector = Selector::try_from(selector).map_err(|error| error.to_string())?;
     let bytes = selector.to_string().len();
     if bytes > LONGEST_BYTES {
-        return Err(format!(
-            "has {bytes} bytes as a selector; at most {LONGEST_BYTES} are possible"
-        ));
+        return Err(format!("has {bytes} bytes as a selector; the limit is {LONGEST_BYTES}"));
     }
     Ok(selector)
 }
@@ -182,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_cause() {
         for (value, why) in [
             (json!("app=web"), "must be a label selector, of `matchLabels` and `matchExpressions`"),
-            (json!({ "app": "web" }), "`app` is no key of a label selector"),
+            (json!({ "app": "web" }), "`app` is not a key of a label selector"),
             (json!({ "matchLabels": { "app": 1 } }), "must be a label selector"),
             (
                 json!({ "matchExpressions": [{ "key": "app", "operator": "Near" }] }),
@@ -197,7 +198,7 @@ mod tests {
             ),
             (
                 json!({ "matchExpressions": [{ "key": "a", "operator": "Exists", "values": ["b"] }] }),
-                "`Exists` of the label `a` has no `values`",
+                "`Exists` of the label `a` takes no `values`",
             ),
             (
                 json!({ "matchLabels": { "app": "web server" } }),
@@ -210,11 +211,11 @@ mod tests {
                 json!({ "matchExpressions": [
                     { "key": "a", "operator": "In", "values": (0..2000).map(|it| format!("v{it}")).collect::<Vec<_>>() },
                 ] }),
-                "at most 8192 are possible",
+                "the limit is 8192",
             ),
         ] {
-            let said = read(&value).expect_err("wrong");
-            assert!(said.contains(why), "{value}: {said}");
+            let reason = read(&value).expect_err("wrong");
+            assert!(reason.contains(why), "{value}: {reason}");
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Spec {
 
 #[derive(Clone, Debug, Default)]
 pub struct Rollout {
-    /// The nodes that have the policy as it is written; without it all.
+    /// The nodes on which the policy is enforced; None: all.
     pub canary: Option<Share>,
     /// Whether the others, or all without a canary, have it in shadow mode.
     pub shadow: bool,
@@ -52,7 +52,7 @@ pub enum Presence {
     AsWritten,
 }
 
-/// The keys of a policy's own, beside those of a file.
+/// The keys of a VccPolicy besides those of a policy file.
 pub const PRIORITY: &str = "priority";
 pub const ROLLOUT: &str = "rollout";
 pub const CANARY: &str = "canary";
@@ -64,7 +64,7 @@ pub const PRIORITIES: std::ops::RangeInclusive<i64> = 0..=1000;
 /// Of a policy that does not say.
 pub const DEFAULT_PRIORITY: i64 = 500;
 
-/// What is wrong with a field.
+/// A field and its error.
 pub type Wrong = (Field, String);
 
 impl Rollout {
@@ -79,7 +79,7 @@ impl Rollout {
 }
 
 impl Spec {
-    /// Reads what is not of a policy file; what is wrong with it goes to `wrong`.
+    /// Reads the keys that a policy file does not have; errors go to `wrong`.
     pub fn read(spec: &Value, root: &Field, wrong: &mut Vec<Wrong>) -> Self {
         let Value::Object(keys) = spec else {
             wrong.push((root.clone(), "must be the tables of a policy".to_owned()));
@@ -193,7 +193,7 @@ mod tests {
 
     fn read(spec: Value) -> (Spec, Vec<String>) {
         let mut wrong = Vec::new();
-        let spec = Spec::read(&spec, &Field::of(0, "spec"), &mut wrong);
+        let spec = Spec::read(&spec, &Field::new(0, "spec"), &mut wrong);
         (spec, wrong.into_iter().map(|(field, why)| format!("{}: {why}", field.path)).collect())
     }
 
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_cause() {
         let (_, wrong) = read(json!({
             "priority": 1001,
             "rollout": { "canary": 10, "shadow": "yes", "canry": "1%" },

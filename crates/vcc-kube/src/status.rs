@@ -18,7 +18,7 @@ pub struct NodeStatus {
     pub flows: u64,
     /// Of all connections at its ports.
     pub activity: Option<Activity>,
-    /// What somebody has to solve.
+    /// Problems that the operator has to solve.
     pub problems: Vec<String>,
     /// The first of these, or an empty text: for a column.
     pub problem: String,
@@ -83,11 +83,11 @@ pub struct PolicyStatus {
     pub current: u64,
     /// Those that refused it, and have an earlier one in force or none.
     pub refused: u64,
-    /// Those that have written nothing for minutes: nobody knows what they do.
+    /// Those without a report for minutes: their state is unknown.
     pub silent: u64,
     /// `current` of `nodes`: for a column.
     pub everywhere: String,
-    /// What a node says of it that refused it, or a warning, or which node is silent.
+    /// The message of a node that refused it, a warning, or the name of a silent node.
     pub message: String,
     /// With a canary: its nodes, and the others.
     pub canary: Option<Group>,

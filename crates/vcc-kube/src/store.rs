@@ -1,8 +1,8 @@
-//! A copy of the API server's objects of one kind, as a watch tells of them.
+//! A copy of the API server's objects of one kind, kept up to date by a watch.
 
 use std::collections::BTreeMap;
 
-/// What a watch tells. After `Begin` all objects come again, up to `End`.
+/// An event of a watch. After `Begin` all objects come again, up to `End`.
 #[derive(Clone, Debug)]
 pub enum News<T> {
     Begin,
@@ -56,7 +56,7 @@ impl<T: PartialEq> Store<T> {
     }
 
     /// Returns whether an object has changed, or all are there for the first time.
-    pub fn hear(&mut self, news: News<T>) -> bool {
+    pub fn apply(&mut self, news: News<T>) -> bool {
         match news {
             News::Begin => {
                 self.coming.clear();
@@ -90,20 +90,20 @@ mod tests {
     fn a_list_replaces_what_was_there_when_it_is_complete() {
         let mut store = Store::default();
         let listed = |key: &str, value| News::Listed(key.to_owned(), value);
-        assert!(!store.hear(News::Begin));
-        assert!(!store.hear(listed("a", 1)));
+        assert!(!store.apply(News::Begin));
+        assert!(!store.apply(listed("a", 1)));
         assert!(!store.is_complete());
-        assert!(store.hear(News::End), "complete for the first time");
-        assert!(!store.hear(News::Is("a".into(), 1)), "the same again");
-        assert!(store.hear(News::Is("a".into(), 2)));
-        assert!(!store.hear(News::Begin));
-        assert!(!store.hear(listed("a", 2)));
+        assert!(store.apply(News::End), "complete for the first time");
+        assert!(!store.apply(News::Is("a".into(), 1)), "the same again");
+        assert!(store.apply(News::Is("a".into(), 2)));
+        assert!(!store.apply(News::Begin));
+        assert!(!store.apply(listed("a", 2)));
         assert!(store.is_complete(), "the last list holds");
-        assert!(!store.hear(News::End), "all the same again");
-        store.hear(News::Begin);
+        assert!(!store.apply(News::End), "all the same again");
+        store.apply(News::Begin);
         assert_eq!(store.objects().len(), 1);
-        assert!(store.hear(News::End));
+        assert!(store.apply(News::End));
         assert!(store.objects().is_empty());
-        assert!(!store.hear(News::Gone("a".into())));
+        assert!(!store.apply(News::Gone("a".into())));
     }
 }

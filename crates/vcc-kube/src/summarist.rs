@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::budget::Budget;
-use crate::heard::Heard;
+use crate::last_reports::LastReports;
 use crate::lease::{Held, Lease, RENEWED_EVERY};
 use crate::pace::Pace;
 use crate::pause::{spread, within};
@@ -47,10 +47,10 @@ pub async fn run(client: Client, namespace: String, node: String, troubles: Trou
 
 /// Sums up for as long as we hold the lease; returns when to look at it again.
 async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Duration {
-    let (tell, mut changes) = mpsc::unbounded_channel();
-    let _watches = (nodes(client, troubles, tell.clone()), policies(client, troubles, tell));
+    let (send, mut changes) = mpsc::unbounded_channel();
+    let _watches = (nodes(client, troubles, send.clone()), policies(client, troubles, send));
     let mut nodes = Store::default();
-    let mut heard = Heard::default();
+    let mut heard = LastReports::default();
     let mut silent = BTreeSet::new();
     let mut policies = Store::default();
     let mut written = Written::default();
@@ -65,7 +65,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
                         let is_list = matches!(news, News::End);
                         let news = heard.note(news, Instant::now());
                         let has_counted_alone = has_counted_alone(&nodes, &news);
-                        match nodes.hear(news) {
+                        match nodes.apply(news) {
                             true if has_counted_alone => pace.hear_counts(),
                             true => pace.hear_news(Instant::now()),
                             false => {}
@@ -75,7 +75,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
                         }
                     }
                     Change::Policy(news) => {
-                        if policies.hear(news) {
+                        if policies.apply(news) {
                             pace.hear_news(Instant::now());
                         }
                     }
@@ -190,21 +190,21 @@ fn from<'a, T>(name: &str, policies: &'a BTreeMap<String, T>) -> impl Iterator<I
 fn nodes(
     client: &Client,
     troubles: &Troubles,
-    tell: mpsc::UnboundedSender<Change>,
+    send: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
     let read = |object: NodeResource| {
         // A node whose status is not readable says nothing, and hinders no other.
         let status = object.status.and_then(|it| serde_json::from_value(it).ok());
         (object.metadata.name.unwrap_or_default(), status.unwrap_or_default())
     };
-    let tell = move |news| tell.send(Change::Node(news)).is_ok();
-    watch(client, &resource::vcc_nodes(), Config::default(), (troubles, ""), read, tell)
+    let send = move |news| send.send(Change::Node(news)).is_ok();
+    watch(client, &resource::vcc_nodes(), Config::default(), (troubles, ""), read, send)
 }
 
 fn policies(
     client: &Client,
     troubles: &Troubles,
-    tell: mpsc::UnboundedSender<Change>,
+    send: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
     // The rest of a spec is of no interest here, and would be held twice.
     let rollout_alone = |mut policy: PolicyObject| {
@@ -212,18 +212,18 @@ fn policies(
         policy.spec = Arc::new(json!({ ROLLOUT: rollout }));
         policy
     };
-    let tell = move |news: News<PolicyObject>| {
+    let send = move |news: News<PolicyObject>| {
         let news = news.map(|_, policy| rollout_alone(policy));
-        tell.send(Change::Policy(news)).is_ok()
+        send.send(Change::Policy(news)).is_ok()
     };
-    watch_policies(client, (troubles, " for the summary"), tell)
+    watch_policies(client, (troubles, " for the summary"), send)
 }
 
 /// Watches policies within the budget of a node.
 pub fn watch_policies(
     client: &Client,
     troubles: (&Troubles, &str),
-    tell: impl Fn(News<PolicyObject>) -> bool + Send + 'static,
+    send: impl Fn(News<PolicyObject>) -> bool + Send + 'static,
 ) -> crate::watch::Watch {
     /// An object may have a megabyte, and a page is in memory as a whole.
     const PAGE: u32 = 10;
@@ -244,7 +244,7 @@ pub fn watch_policies(
             object
         })
     };
-    watch(client, &resource::policies(), config, troubles, read, move |news| tell(admit(news)))
+    watch(client, &resource::policies(), config, troubles, read, move |news| send(admit(news)))
 }
 
 #[cfg(test)]

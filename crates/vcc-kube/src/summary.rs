@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::activity::weighted_median;
 use crate::budget::Budget;
 use crate::document::Field;
-use crate::heard::SILENT;
+use crate::last_reports::SILENT;
 use crate::resource::PolicyObject;
 use crate::spec::Spec;
 use crate::status::{Activity, Group, NodeStatus, PolicyOnNode, PolicyStatus, REFUSED};
 
-/// Nodes' statuses by name, and those of which nobody knows whether theirs still holds; `updated` is left
+/// Nodes' statuses by name, and the silent nodes, whose statuses may be outdated; `updated` is left
 /// empty.
 pub fn of_policy(
     policy: &PolicyObject,
@@ -18,30 +18,30 @@ pub fn of_policy(
     silent: &BTreeSet<String>,
 ) -> PolicyStatus {
     let about = |status: &'_ NodeStatus| {
-        let told = status.policies.iter().find(|it| it.name == policy.name).cloned();
+        let entry = status.policies.iter().find(|it| it.name == policy.name).cloned();
         // A node names one by one only those that it reads.
-        told.or_else(|| (status.policies_not_read > 0).then(|| not_read(policy)))
+        entry.or_else(|| (status.policies_not_read > 0).then(|| not_read(policy)))
     };
-    let told_by = |name: &String, status| {
+    let status_on = |name: &String, status| {
         if silent.contains(name) { None } else { about(status) }
     };
-    let told: Vec<(&str, Option<PolicyOnNode>)> =
-        nodes.iter().map(|(name, status)| (name.as_str(), told_by(name, status))).collect();
+    let reports: Vec<(&str, Option<PolicyOnNode>)> =
+        nodes.iter().map(|(name, status)| (name.as_str(), status_on(name, status))).collect();
     let silent: Vec<&str> =
         nodes.keys().filter(|name| silent.contains(*name)).map(String::as_str).collect();
     let has = |it: &PolicyOnNode| it.in_force == policy.generation;
     let has_refused = |it: &PolicyOnNode| it.generation == policy.generation && !has(it);
-    let heard = || told.iter().filter_map(|(_, it)| it.as_ref());
+    let reported = || reports.iter().filter_map(|(_, it)| it.as_ref());
     let (current, refused) =
-        (heard().filter(|it| has(it)).count(), heard().filter(|it| has_refused(it)).count());
+        (reported().filter(|it| has(it)).count(), reported().filter(|it| has_refused(it)).count());
     let mut wrong = Vec::new();
     let share = match policy.is_omitted {
         true => None,
-        false => Spec::read(&policy.spec, &Field::of(0, "spec"), &mut wrong).rollout.canary,
+        false => Spec::read(&policy.spec, &Field::new(0, "spec"), &mut wrong).rollout.canary,
     };
     let group = |is_canary: bool| {
         share.map(|share| {
-            let members = told.iter().filter(|(node, _)| share.has(node) == is_canary);
+            let members = reports.iter().filter(|(node, _)| share.has(node) == is_canary);
             group(
                 members
                     .map(|(node, it)| (it.as_ref(), nodes.get(*node).and_then(|it| it.activity))),
@@ -51,7 +51,7 @@ pub fn of_policy(
     let message = || {
         // What keeps a node from having it matters more than a warning.
         let first = |wanted: fn(&PolicyOnNode, i64) -> bool| {
-            told.iter().find_map(|(node, it)| {
+            reports.iter().find_map(|(node, it)| {
                 let it = it.as_ref().filter(|it| wanted(it, policy.generation))?;
                 Some(format!("{node}: {}", it.messages.first()?))
             })
@@ -90,22 +90,22 @@ fn silence(nodes: &[&str]) -> Option<String> {
     let minutes = SILENT.as_secs() / 60;
     let (first, others) = nodes.split_first()?;
     Some(match others.len() {
-        0 => format!("{first}: has written nothing for {minutes} minutes"),
-        others => format!("{first} and {others} more have written nothing for {minutes} minutes"),
+        0 => format!("{first}: no report for {minutes} minutes"),
+        others => format!("{first} and {others} more: no report for {minutes} minutes"),
     })
 }
 
 /// Of each member, how it has the policy, if it is not silent, and what its connections did.
 fn group<'a>(members: impl Iterator<Item = (Option<&'a PolicyOnNode>, Option<Activity>)>) -> Group {
     let members: Vec<_> = members.collect();
-    let heard = || members.iter().filter_map(|(it, _)| *it);
+    let reported = || members.iter().filter_map(|(it, _)| *it);
     let activities: Vec<Activity> =
         members.iter().filter_map(|(it, activity)| activity.filter(|_| it.is_some())).collect();
     let sum = |of: fn(&Activity) -> u64| activities.iter().map(of).sum::<u64>();
     let (retransmissions, acked_bytes) = (sum(|it| it.retransmissions), sum(|it| it.acked_bytes));
-    // Some nodes may still have another generation: most of them tell.
+    // Some nodes may still have another generation: the majority decides.
     let mut modes: BTreeMap<&str, usize> = BTreeMap::new();
-    for it in heard().filter(|it| it.mode != REFUSED) {
+    for it in reported().filter(|it| it.mode != REFUSED) {
         *modes.entry(&it.mode).or_default() += 1;
     }
     let mode = modes.into_iter().max_by_key(|(_, count)| *count).map_or(REFUSED, |(mode, _)| mode);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_silent_node_said_last_does_not_count() {
+    fn the_last_report_of_a_silent_node_is_ignored() {
         let mut all = vec![node(3, 3, AS_WRITTEN, &[]); 4];
         for node in &mut all {
             node.activity = Some(Activity { flows: 5, acked_bytes: 100, ..Activity::default() });
@@ -186,11 +186,11 @@ mod tests {
         let status = of(&all, &["node-1", "gone"]);
         assert_eq!((status.nodes, status.current, status.silent), (4, 3, 1));
         assert_eq!(status.everywhere, "3/4");
-        assert_eq!(status.message, "node-1: has written nothing for 3 minutes");
+        assert_eq!(status.message, "node-1: no report for 3 minutes");
         let canary = status.canary.expect("a group");
         assert_eq!((canary.nodes, canary.flows, canary.acked_bytes), (4, 15, 300));
         let status = of(&all, &["node-1", "node-2", "node-3"]);
-        assert_eq!(status.message, "node-1 and 2 more have written nothing for 3 minutes");
+        assert_eq!(status.message, "node-1 and 2 more: no report for 3 minutes");
         // Not more than what another says.
         all.insert("node-0".into(), node(3, 3, AS_WRITTEN, &["warning: w"]));
         assert_eq!(of(&all, &["node-1"]).message, "node-0: warning: w");
@@ -220,7 +220,7 @@ mod tests {
         let status = of_policy(&policy(3, json!({})), &all, &none());
         assert_eq!((status.everywhere.as_str(), status.refused), ("2/4", 1));
         assert_eq!(status.message, format!("node-1: {}", Budget::refusal()));
-        // Nobody says anything of it.
+        // No node reports it.
         let omitted = PolicyObject { is_omitted: true, ..policy(3, json!({})) };
         let status = of_policy(&omitted, &nodes(vec![NodeStatus::default()]), &none());
         assert_eq!((status.refused, status.message), (0, Budget::refusal()));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_nobody_measured() {
+    fn nothing_is_reported_without_a_measurement() {
         let idle = nodes(vec![node(1, 1, ABSENT, &[])]);
         let status = of_policy(&policy(1, json!({ "canary": "0%" })), &idle, &none());
         let (canary, others) = (status.canary.expect("a group"), status.others.expect("a group"));

@@ -1,4 +1,4 @@
-//! What goes wrong between an agent and the API server: somebody has to be told when it lasts.
+//! Failures between an agent and the API server, which are reported when they last.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ struct Trouble {
 
 /// A restart of the API server, or of a connection, is no trouble.
 const LASTS: Duration = Duration::from_secs(60);
-/// Whoever fails tries again within half a minute: one that has not failed for so long works.
+/// Failures are retried within half a minute: without one for this time, the action works.
 const OVER: Duration = Duration::from_secs(90);
 
 impl Troubles {
@@ -65,20 +65,20 @@ fn is_refusal(error: &kube::Error) -> bool {
 pub fn describe(error: &kube::Error) -> String {
     let what = match error {
         kube::Error::Api(status) => {
-            let said = if status.message.is_empty() { &status.reason } else { &status.message };
+            let reason = if status.message.is_empty() { &status.reason } else { &status.message };
             let remedy = match status.code {
                 401 => {
                     " (the token is not accepted: does the service account exist, and is the API \
                         server's clock right?)"
                 }
-                403 => " (the manifests grant what is needed: apply them again)",
+                403 => " (the manifests grant the permissions that vcc needs: apply them again)",
                 404 => {
                     " (the API server does not serve this version of the resource: `vcc generate \
                         crds | kubectl apply -f -`)"
                 }
                 _ => "",
             };
-            format!("the API server answered {}: {said}{remedy}", status.code)
+            format!("the API server answered {}: {reason}{remedy}", status.code)
         }
         error => {
             // The cause is what helps: the outermost error says only that a request failed.
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_lasts_is_told_but_a_refusal_at_once() {
+    fn only_lasting_problems_are_reported_but_a_refusal_at_once() {
         let troubles = Troubles::default();
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);

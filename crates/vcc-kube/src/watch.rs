@@ -22,8 +22,8 @@ impl Drop for Watch {
     }
 }
 
-/// Watches all objects of a resource that `config` selects, until `tell` returns false. Failures are
-/// noted, and tried again with growing pauses of up to half a minute. `why` tells this watch from others
+/// Watches all objects of a resource that `config` selects, until `send` returns false. Failures are
+/// noted, and tried again with growing pauses of up to half a minute. `why` distinguishes this watch from others
 /// of the resource, or is empty.
 pub fn watch<K, T>(
     client: &Client,
@@ -31,7 +31,7 @@ pub fn watch<K, T>(
     config: Config,
     (troubles, why): (&Troubles, &str),
     mut read: impl FnMut(K) -> (String, T) + Send + 'static,
-    mut tell: impl FnMut(News<T>) -> bool + Send + 'static,
+    mut send: impl FnMut(News<T>) -> bool + Send + 'static,
 ) -> Watch
 where
     K: Resource<DynamicType = ApiResource> + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -62,7 +62,7 @@ where
             if !matches!(news, Event::Init) {
                 troubles.works(&doing);
             }
-            tell(match news {
+            send(match news {
                 Event::Init => News::Begin,
                 Event::InitApply(object) => {
                     let (key, object) = read(object);

@@ -17,7 +17,7 @@ use crate::trouble::Troubles;
 /// What changes more often than this is written together.
 const APART: Duration = Duration::from_millis(250);
 
-/// Ends when nobody can change the status any more.
+/// Ends when the sender of the status is gone.
 pub async fn write(
     client: Client,
     node: String,

@@ -92,7 +92,7 @@ impl Fleet {
         self.cluster.apply(&object.to_string());
     }
 
-    /// The generation that each node says to have in force, as a watch tells.
+    /// The generation that each node reports to have in force, from a watch.
     fn watched(&self) -> Watched {
         let watched = Watched::default();
         let (told, kubeconfig) = (Arc::clone(&watched.0), self.cluster.kubeconfig());

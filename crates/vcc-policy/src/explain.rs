@@ -55,7 +55,7 @@ impl Policy {
             }
             Mode::Shadow => format!("{underlay} is computed for it, and nothing is changed"),
             Mode::Enforce if underlay.controls() => {
-                format!("the fabric sees {underlay}, whatever the guest's own congestion control")
+                format!("the fabric sees {underlay}, under any congestion control of the guest")
             }
             Mode::Enforce => format!("{underlay}: its window is not changed"),
         }];
@@ -67,8 +67,8 @@ impl Policy {
                 treatment.weight
             ));
         }
-        let said = ["mode", "underlay", "weight"];
-        let changes = treatment.changes().filter(|(key, _)| !said.contains(&key.name));
+        let named = ["mode", "underlay", "weight"];
+        let changes = treatment.changes().filter(|(key, _)| !named.contains(&key.name));
         let (with_effect, others): (Vec<_>, Vec<_>) =
             changes.partition(|(key, number)| key.effect(*number).is_some());
         effects.extend(with_effect.into_iter().filter_map(|(key, number)| key.effect(number)));

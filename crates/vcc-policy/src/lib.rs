@@ -3,7 +3,7 @@
 //! [`Policy::parse`] reads the file and reports all errors at once; [`Policy::judge`] finds the rule
 //! of a connection and [`Policy::explain`] says why it is this one; [`Policy::compile`] makes tables
 //! that find the same rule in a handful of look-ups. [`KEYS`] lists what a treatment can be, for
-//! policies and whatever else treats connections. Nothing here does I/O.
+//! policies and everything else that treats connections. Nothing here does I/O.
 
 mod admitted;
 mod check;

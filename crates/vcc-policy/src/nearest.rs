@@ -4,7 +4,7 @@ use crate::listing::listing;
 
 /// None where nothing is near enough for a typing error.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Comparing takes the product of the lengths, and no name is so long.
+    // Comparing takes the product of the lengths, and names are shorter than this.
     const LONGEST_BYTES: usize = 100;
     if name.len() > LONGEST_BYTES {
         return None;

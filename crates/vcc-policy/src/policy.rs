@@ -81,7 +81,7 @@ impl Policy {
         RuleCount { rules: self.last(), has_default: self.has_default }
     }
 
-    /// Whether both treat each connection of a tenant alike, whatever the ports are.
+    /// Whether both treat each connection of a tenant alike, on any port.
     pub fn has_rules_of(&self, other: &Self) -> bool {
         self.rules == other.rules
             && self.pools == other.pools

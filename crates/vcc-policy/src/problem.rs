@@ -163,7 +163,7 @@ pub(crate) struct Findings<'a> {
 pub(crate) const MOST_SHOWN: usize = 100;
 
 impl<'a> Findings<'a> {
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         Self { lines: Lines::new(text), found: Vec::new(), errors: 0, warnings: 0 }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// There is too much of all together, of which a part is at `span`.
+    /// A limit on the whole policy is exceeded; `span` is a part of it.
     pub fn error_of_all(&mut self, span: &Span, message: String) {
         let shown = self.found.len();
         self.error(span, message);
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str, span: Span) -> String {
-        let mut findings = Findings::of(text);
+        let mut findings = Findings::new(text);
         findings.error(&span, "no");
         let (errors, problems) = findings.settle("a.toml");
         Problems { problems, errors }.to_string()
@@ -273,7 +273,7 @@ mod tests {
     fn of_very_many_only_some_are_shown_errors_first() {
         let text = "x = 1\n".repeat(100);
         let settled = |errors: usize, warnings: usize| {
-            let mut findings = Findings::of(&text);
+            let mut findings = Findings::new(&text);
             (0..warnings).for_each(|at| findings.warning(&(at..at), "hm"));
             (0..errors).for_each(|at| findings.error(&(at..at), "no"));
             let (counted, problems) = findings.settle("a.toml");

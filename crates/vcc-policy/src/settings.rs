@@ -151,13 +151,13 @@ impl Settings {
         Some(Complaint { key, severity, message })
     }
 
-    /// What is allowed, and may not be what was meant.
+    /// Valid settings that may not be what was meant.
     pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
         let warnings = [Self::escape, Self::blurred, Self::unmarked, Self::too_late];
         warnings.into_iter().filter_map(move |warning| warning(self, surface))
     }
 
-    /// What is acknowledged for another needs the buffer that has it, so a guest that may go on without
+    /// Data acknowledged for another end needs the buffer that holds it, so a guest that may continue without
     /// vcc gets no such promise.
     fn promised(&self, surface: Surface) -> Option<Complaint> {
         let params = self.treatment().params.0;
@@ -171,12 +171,12 @@ impl Settings {
         }
         let migratable = surface.setting(MIGRATABLE, "true");
         let message = format!(
-            "{migratable} and {promise} exclude each other: what vcc has acknowledged needs its buffer"
+            "{migratable} and {promise} exclude each other: data that vcc has acknowledged needs its buffer"
         );
         Some(Complaint { key: Key::named(MIGRATABLE)?, severity: Severity::Error, message })
     }
 
-    /// Guests that may go on without vcc get no ECN, which some underlays are led by (`brings_ecn` in
+    /// Guests that may continue without vcc get no ECN, which some underlays need (`brings_ecn` in
     /// engine/treatment.h).
     fn unmarked(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
@@ -186,14 +186,14 @@ impl Settings {
         }
         let migratable = surface.setting(MIGRATABLE, "true");
         let message = format!(
-            "with {migratable}, {underlay} is led by loss: nobody would answer marks for a guest that \
-             goes on without vcc"
+            "with {migratable}, {underlay} responds to losses alone: marks would be unanswered for a guest that \
+             continues without vcc"
         );
         Some(Complaint { key: Key::named(MIGRATABLE)?, severity: Severity::Warning, message })
     }
 
     /// An underlay that is led by delay, whose samples are blurred: without `delays` the engine cannot
-    /// tell the ACKs that their receiver has delayed (`is_path_sample` in engine/path.h).
+    /// recognise the ACKs that their receiver has delayed (`is_path_sample` in engine/path.h).
     fn blurred(&self, surface: Surface) -> Option<Complaint> {
         let treatment = self.treatment();
         let underlay = treatment.underlay();
@@ -204,7 +204,7 @@ impl Settings {
         const DELAYS: &str = "delays";
         let delays = surface.setting(DELAYS, "false");
         let message = format!(
-            "{delays} takes the time for which a receiver delays its ACKs for the path's, which leads \
+            "{delays} mistakes the time for which a receiver delays its ACKs for the path's, which leads \
              {underlay}"
         );
         Some(Complaint { key: Key::named(DELAYS)?, severity: Severity::Warning, message })

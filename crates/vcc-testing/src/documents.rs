@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// With this variable a test writes what it compares otherwise.
+/// With this variable a test writes the document instead of comparing it.
 const WRITE: &str = "VCC_WRITE_DOCS";
 
 /// A file of the documentation, and the command that writes its tables.

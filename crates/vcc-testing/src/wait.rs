@@ -16,7 +16,7 @@ pub fn eventually(what: &str, holds: impl Fn() -> bool) {
     panic!("not after a minute: {what}");
 }
 
-/// Tells what runs beside a test that it is over, also if the test panics: the end of a scope waits for
+/// Signals the end of a test to its background threads, also if the test panics: the end of a scope waits for
 /// its threads, so the test would not end otherwise.
 pub struct EndOnDrop<'a>(pub &'a AtomicBool);
 

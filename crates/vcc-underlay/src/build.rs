@@ -18,11 +18,11 @@ pub enum BuildError {
     #[error("{0}")]
     Compiler(String),
     /// What the compiler says names file and line.
-    #[error("the compiler refuses {path}:\n{said}", path = .path.display())]
-    Refused { path: PathBuf, said: String },
+    #[error("the compiler rejects {path}:\n{output}", path = .path.display())]
+    Refused { path: PathBuf, output: String },
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("{name} is not sound: {source}")]
+    #[error("{name} failed the check: {source}")]
     NotSound { name: String, source: CheckError },
     #[error("{}{source}", place(.path, .source))]
     Object { path: PathBuf, source: ObjectError },
@@ -35,10 +35,10 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
         let path = path.to_owned();
         move |source| BuildError::Io { path, source }
     };
-    // Where the object says that its lines are, for whoever builds it.
+    // The path of the source in the object's line information.
     // A FIFO would keep the compiler waiting for its other end.
     if !fs::metadata(source).map_err(failed(source))?.is_file() {
-        return Err(failed(source)(io::Error::other("it is no regular file")));
+        return Err(failed(source)(io::Error::other("not a regular file")));
     }
     let work = tempfile::tempdir().map_err(failed(&std::env::temp_dir()))?;
     let engine = work.path().join("engine");
@@ -56,7 +56,7 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
             more.iter().map(|it| (*it).to_owned()).chain([name.clone()]).collect();
         clang
             .compile_with(&frame, &[&engine, &engine.join("cc")], &options, &object)
-            .map_err(|e| BuildError::Refused { path: source.to_owned(), said: e.said })?;
+            .map_err(|e| BuildError::Refused { path: source.to_owned(), output: e.output })?;
         let bytes = fs::read(&object).map_err(failed(&object))?;
         Object::parse(bytes).map_err(|e| BuildError::Object { path: source.to_owned(), source: e })
     };
@@ -72,7 +72,7 @@ fn place(path: &Path, error: &ObjectError) -> String {
     if error.has_line() { String::new() } else { format!("{}: ", path.display()) }
 }
 
-/// The compiler searches a relative path beside the frame.
+/// The compiler searches a relative path in the frame's directory.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

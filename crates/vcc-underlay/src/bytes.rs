@@ -10,7 +10,7 @@ impl Plain for sys::vcc_cc_ack {}
 impl Plain for sys::vcc_path {}
 impl Plain for sys::vcc_params {}
 
-pub(crate) fn of<T: Plain>(value: &T) -> &[u8] {
+pub(crate) fn from_plain<T: Plain>(value: &T) -> &[u8] {
     // SAFETY: the memory of a live value, whose type is plain.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }

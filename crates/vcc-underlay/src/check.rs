@@ -17,17 +17,17 @@ const CALLS: u32 = 200_000;
 pub struct Checked {
     /// Hooks that were run.
     pub calls: u32,
-    /// Deliberate faults, one in each hook, all of which were noticed.
+    /// Deliberate faults, one in each hook, all of which were detected.
     pub twins: u32,
 }
 
 #[derive(Debug, Error)]
 pub enum CheckError {
-    #[error("{fault}; it was given {call}")]
+    #[error("{fault}; the arguments were {call}")]
     Broken { fault: Fault, call: String },
     #[error(
-        "a deliberate fault in the hook {hook} was not noticed: the check of vcc is at fault, not \
-         the underlay"
+        "a deliberate fault in the hook {hook} was not detected: this is a bug in vcc's check, not \
+         in the underlay"
     )]
     Unnoticed { hook: &'static str },
 }
@@ -46,7 +46,7 @@ const HOOKS: [(u32, &str); 7] = [
 /// Runs the hooks in some order, as in the life of a connection: what one leaves, the next finds. Then
 /// the same with a fault in each hook, which must be noticed.
 pub fn check(object: &Object) -> Result<Checked, CheckError> {
-    let machine = Machine::of(object);
+    let machine = Machine::from_object(object);
     run(&machine, object.traits(), None)
         .map_err(|(fault, call)| CheckError::Broken { fault, call })?;
     for (number, hook) in HOOKS {
@@ -89,7 +89,7 @@ fn path_measured(path: &mut sys::vcc_path, random: &mut Random) {
     path.floor_segs = random.upto(1000);
 }
 
-/// `twin`: the hook that leaves what it must not.
+/// `twin`: the hook with the deliberate fault.
 fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, String)> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut cc = sys::vcc_cc_state::default();
@@ -167,7 +167,7 @@ fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, 
     Ok(())
 }
 
-/// What is wrong with the state that a hook has left (engine/invariant.h), and at which offset.
+/// The fault of the state that a hook has left (engine/invariant.h), and at which offset.
 fn broken(
     before: &sys::vcc_cc_state,
     cc: &sys::vcc_cc_state,
@@ -200,10 +200,10 @@ fn broken(
         return wrong(offset, "alpha", alpha, 0, sys::CC_ALPHA_ONE);
     }
     if cc.path != before.path {
-        let (was, is) = (bytes::of(&before.path), bytes::of(&cc.path));
+        let (was, is) = (bytes::from_plain(&before.path), bytes::from_plain(&cc.path));
         let word = was.chunks(4).zip(is.chunks(4)).position(|(was, is)| was != is)?;
         let offset = offset_of!(sys::vcc_cc_state, path) + 4 * word;
-        return Some((offset, "writes cc->path, which is the engine's".to_owned()));
+        return Some((offset, "writes cc->path, which only the engine may write".to_owned()));
     }
     None
 }

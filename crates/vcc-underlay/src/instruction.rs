@@ -62,7 +62,7 @@ pub(crate) struct Instruction {
 }
 
 impl Instruction {
-    pub(crate) fn of(bytes: &[u8; BYTES]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8; BYTES]) -> Self {
         Self {
             opcode: bytes[0],
             destination: bytes[1] & 0xf,
@@ -107,6 +107,6 @@ impl Instruction {
 /// The instructions of a function. The second half of one that loads 64 bits is one of them.
 pub(crate) fn decode(code: &[u8]) -> Vec<Instruction> {
     code.chunks_exact(BYTES)
-        .map(|bytes| Instruction::of(bytes.try_into().expect("so many bytes")))
+        .map(|bytes| Instruction::from_bytes(bytes.try_into().expect("so many bytes")))
         .collect()
 }

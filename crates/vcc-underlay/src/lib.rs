@@ -1,7 +1,7 @@
 //! Underlays that are loaded at run time.
 //!
 //! An underlay is one C file, as the built-in ones of `engine/cc/`. [`build`] compiles it to an
-//! [`Object`]: BPF code and what vcc has to know of it. The kernel runs that code as a part of the
+//! [`Object`]: BPF code with its properties. The kernel runs that code as a part of the
 //! datapath, user space in a [`Machine`]. [`check`] runs each of its hooks, and its errors say where
 //! in the source.
 

@@ -33,7 +33,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub what: String,
-    /// None if the object does not tell.
+    /// None if the object has no line information.
     pub line: Option<Line>,
 }
 
@@ -99,11 +99,11 @@ impl Memory<'_> {
 }
 
 impl Machine {
-    pub fn of(object: &Object) -> Self {
+    pub fn from_object(object: &Object) -> Self {
         Self { instructions: object.instructions().to_vec(), lines: object.lines().clone() }
     }
 
-    /// Runs the hook that `call` names. What it wrote before a fault stays. What C leaves open and
+    /// Runs the hook that `call` names. Writes before a fault are kept. What C leaves open and
     /// the kernel does not is a fault if `is_strict`: a division by 0, which yields 0 there, and a
     /// shift by too many bits.
     pub fn run(
@@ -124,8 +124,8 @@ impl Machine {
         registers[10] = pointer(STACK, true) + STACK_BYTES as u64;
         let mut memory = Memory {
             cc: bytes::of_mut(cc),
-            ack: ack.map_or(&[], bytes::of),
-            params: params.map_or(&[], bytes::of),
+            ack: ack.map_or(&[], bytes::from_plain),
+            params: params.map_or(&[], bytes::from_plain),
             stack: [0; STACK_BYTES],
         };
         let (mut at, mut writers) = (0, Writers::default());
@@ -137,7 +137,9 @@ impl Machine {
                 Err(what) => return Err(self.fault(at, what)),
             }
         }
-        let what = format!("has run for {INSTRUCTIONS_MAX} instructions: its loop has no end");
+        let what = format!(
+            "has run for {INSTRUCTIONS_MAX} instructions without returning: its loop does not end"
+        );
         Err(self.fault(at, what))
     }
 
@@ -151,7 +153,7 @@ impl Machine {
         Fault { what, line: line.cloned() }
     }
 
-    /// Where execution goes on; None: the function has returned.
+    /// Where execution continues; None: the function has returned.
     fn step(
         &self,
         at: usize,
@@ -159,8 +161,8 @@ impl Machine {
         memory: &mut Memory<'_>,
         is_strict: bool,
     ) -> Result<Option<usize>, &'static str> {
-        const OUTSIDE: &str = "reaches beyond what a hook is given";
-        const WRITTEN: &str = "writes what a hook may not, or beyond it";
+        const OUTSIDE: &str = "reads outside of the hook's arguments";
+        const WRITTEN: &str = "writes memory that a hook may not write";
         let it = self.instructions.get(at).ok_or("runs beyond its end")?;
         let destination = it.destination as usize;
         let immediate = i64::from(it.immediate) as u64;
@@ -245,7 +247,7 @@ fn require_defined(code: u8, right: u64, bits: u32) -> Result<(), &'static str> 
     match code {
         code::DIV | code::MOD if right == 0 => Err("divides by 0"),
         code::LSH | code::RSH | code::ARSH if right >= bits.into() => {
-            Err("shifts by as many bits as there are, or more")
+            Err("shifts by the width of the operand, or more")
         }
         _ => Ok(()),
     }

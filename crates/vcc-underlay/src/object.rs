@@ -43,15 +43,15 @@ impl fmt::Debug for Object {
     }
 }
 
-/// Why bytes are no underlay that can be loaded.
+/// Why a file is not a loadable underlay.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ObjectError {
     #[error("cannot be read: {0}")]
     Unreadable(String),
-    #[error("is no underlay: `vcc underlay build FILE.h` makes one")]
+    #[error("is not an underlay: make one with `vcc underlay build FILE.h`")]
     NoUnderlay,
     #[error(
-        "was built for another version of vcc, whose hooks are given something else: build it \
+        "was built for another version of vcc, whose hooks have other arguments: build it \
          again, with `vcc underlay build`"
     )]
     OtherVersion,
@@ -62,23 +62,23 @@ pub enum ObjectError {
     #[error("calls itself '{0}', which is the name of a built-in underlay: give it another")]
     BuiltInName(String),
     #[error(
-        "{at}has data of its own (section {section}): the words of cc->own are all that it has"
+        "{at}has data of its own (section {section}): an underlay can use only the words of cc->own"
     )]
     OwnData { at: At, section: String },
     #[error("{at}calls a function that is not inlined: define it with VCC_INLINE")]
     Calls { at: At },
     #[error("{at}has an instruction that vcc does not know")]
     Unknown { at: At },
-    #[error("{at}refers to '{name}': all that a hook has is what it is given")]
+    #[error("{at}refers to '{name}': a hook can use only its arguments")]
     Refers { at: At, name: String },
     #[error(
-        "has code in section {0}: the hooks of an underlay are all that it has, and `vcc underlay build` \
-         puts them into .text"
+        "has code in section {0}: an underlay consists of hooks, which `vcc underlay build` puts \
+         into .text"
     )]
     OtherCode(String),
     #[error(
-        "{at}has an instruction that depends on the types of the running kernel (CO-RE): a hook is given \
-         the structs of vcc"
+        "{at}has an instruction that depends on the types of the running kernel (CO-RE): a hook can use \
+         only the structs of vcc"
     )]
     Relocated { at: At },
     #[error("has a name that is not UTF-8 in section {0}: rename it, and build again")]
@@ -99,7 +99,7 @@ impl ObjectError {
     }
 }
 
-/// The line of an error, and a colon; nothing if the object does not tell.
+/// The line of an error, and a colon; nothing if the object has no line information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At(Option<Line>);
 
@@ -110,7 +110,7 @@ impl fmt::Display for At {
 }
 
 impl Object {
-    /// Reads an object file. A FIFO, which would wait for its other end, is none.
+    /// Reads a regular file. A FIFO would wait for its other end.
     pub fn read(path: &Path) -> Result<Self, ObjectError> {
         let bytes = read_regular(path).map_err(|e| ObjectError::Unreadable(e.to_string()))?;
         Self::parse(bytes)
@@ -142,7 +142,7 @@ impl Object {
         let is_function = |name: &str| name.as_bytes() == NAMES[0];
         let begins = file.symbols().find(|it| it.name().is_ok_and(is_function));
         if begins.is_none_or(|it| it.address() != 0 || it.size() != code.len() as u64) {
-            // There is another function beside it.
+            // There is another function besides it.
             return Err(ObjectError::Calls { at: At(None) });
         }
         for it in file.sections() {
@@ -245,7 +245,7 @@ impl Head {
     }
 }
 
-/// Of what a hook is given.
+/// A hook's argument.
 fn sizes() -> [usize; 3] {
     [size_of::<sys::vcc_cc_state>(), size_of::<sys::vcc_cc_ack>(), size_of::<sys::vcc_params>()]
 }
@@ -254,12 +254,12 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(LONGEST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LONGEST_BYTES {
-        let why = format!("it has more than {} MiB", LONGEST_BYTES >> 20);
+        let why = format!("larger than {} MiB", LONGEST_BYTES >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     Ok(bytes)
@@ -287,7 +287,7 @@ fn check_text(file: &ElfFile64<'_, Endianness>) -> Result<(), ObjectError> {
     }
 }
 
-/// What links the code to anything but itself: the linker would put an address in its place that was
+/// A relocation that links the code to other code or data: the linker would put an address in its place that was
 /// not there when its hooks were run.
 fn check_references(file: &ElfFile64<'_, Endianness>, lines: &Lines) -> Result<(), ObjectError> {
     let at = |offset: u64| At(lines.at(offset as usize / BYTES).cloned());
@@ -333,7 +333,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() < NAME_BYTES && name.bytes().all(is_fine)
 }
 
-/// What makes a hook reach anything but what it is given.
+/// A relocation that lets a hook reach memory outside of its arguments.
 fn check_instructions(all: &[Instruction], lines: &Lines) -> Result<(), ObjectError> {
     let mut at = 0;
     while let Some(it) = all.get(at) {

@@ -1,4 +1,4 @@
-//! Underlays that users write: what is made of them, and what they are told.
+//! Underlays that users write: the objects, and the errors.
 
 use std::fs;
 use std::path::Path;
@@ -17,11 +17,11 @@ fn build_text(text: &str) -> Result<Object, String> {
     let directory = tempfile::tempdir().expect("a directory");
     let source = directory.path().join("gentle.h");
     fs::write(&source, text).expect("a file");
-    let said = |e: vcc_underlay::BuildError| match e.to_string().split_once("gentle.h:") {
+    let output = |e: vcc_underlay::BuildError| match e.to_string().split_once("gentle.h:") {
         Some((_, rest)) => format!("gentle.h:{rest}"),
         None => e.to_string(),
     };
-    build(&source).map(|(object, _)| object).map_err(said)
+    build(&source).map(|(object, _)| object).map_err(output)
 }
 
 /// The number of the line with `text`.
@@ -34,8 +34,8 @@ fn refusal(text: &str) -> String {
 }
 
 fn fault(text: &str) -> String {
-    let said = refusal(text);
-    said.strip_prefix("gentle.h:").expect("the fault's line").to_owned()
+    let output = refusal(text);
+    output.strip_prefix("gentle.h:").expect("the fault's line").to_owned()
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn a_window_of_0_is_told_with_its_line() {
         it.replace("vcc_max(cc->cwnd_segs - cc->cwnd_segs / 8, RENO_MIN_SSTHRESH_SEGS)", "0")
     });
     let line = line_of(&source, "ssthresh_segs = 0");
-    let said = fault(&source);
+    let output = fault(&source);
     let expected =
-        format!("{line}: leaves ssthresh_segs at 0: it must be 1 to 65535; it was given");
-    assert!(said.starts_with(&expected), "{said}");
+        format!("{line}: leaves ssthresh_segs at 0: it must be 1 to 65535; the arguments were");
+    assert!(output.starts_with(&expected), "{output}");
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_window_of_nearly_2_to_32_is_told_with_its_line() {
         it.replace("\treno_on_timeout(cc);", "\treno_on_timeout(cc);\n\tcc->cwnd_segs = 0u - 1;")
     });
     let line = line_of(&source, "0u - 1");
-    let said = fault(&source);
-    assert!(said.starts_with(&format!("{line}: leaves cwnd_segs at 4294967295")), "{said}");
+    let output = fault(&source);
+    assert!(output.starts_with(&format!("{line}: leaves cwnd_segs at 4294967295")), "{output}");
 }
 
 #[test]
@@ -93,31 +93,34 @@ fn a_division_by_0_is_told_with_its_line() {
         )
     });
     let line = line_of(&source, "ack->srtt_us");
-    let said = fault(&source);
-    assert!(said.starts_with(&format!("{line}: divides by 0")), "{said}");
+    let output = fault(&source);
+    assert!(output.starts_with(&format!("{line}: divides by 0")), "{output}");
 }
 
 #[test]
-fn a_word_that_an_underlay_does_not_have_is_told_with_its_line() {
+fn an_unknown_word_of_an_underlay_is_reported_with_its_line() {
     let source = gentle(|it| {
         let index = "\treno_on_ack(cc, ack);\n\tcc->own[ack->mss_bytes] = 1;";
         it.replace("\treno_on_ack(cc, ack);", index)
     });
     let line = line_of(&source, "own[ack->mss_bytes]");
-    let said = fault(&source);
-    assert!(said.starts_with(&format!("{line}: writes what a hook may not")), "{said}");
+    let output = fault(&source);
+    assert!(
+        output.starts_with(&format!("{line}: writes memory that a hook may not write")),
+        "{output}"
+    );
 }
 
 #[test]
-fn a_loop_without_end_is_told_with_its_line() {
+fn an_endless_loop_is_reported_with_its_line() {
     let source = gentle(|it| {
         let add = "\treno_on_ack(cc, ack);\n\tfor (uint32_t i = 0; i < ack->acked_bytes; i++)\n\t\tcc->own[0] ^= cc->own[0] * 3 + i;";
         it.replace("\treno_on_ack(cc, ack);", add)
     });
     let line = line_of(&source, "for (uint32_t i");
-    let said = fault(&source);
+    let output = fault(&source);
     let lines = [line, line + 1].map(|line| format!("{line}: has run for 4096 instructions"));
-    assert!(lines.iter().any(|line| said.starts_with(line)), "{said}");
+    assert!(lines.iter().any(|line| output.starts_with(line)), "{output}");
 }
 
 #[test]
@@ -129,9 +132,9 @@ fn data_of_its_own_is_refused() {
         );
         it.replace("\treno_on_ack(cc, ack);", "\treno_on_ack(cc, ack);\n\tcc->own[0] = ++calls;")
     });
-    let said = refusal(&source);
-    assert!(said.contains("data of its own"), "{said}");
-    assert!(said.starts_with(&format!("gentle.h:{}: ", line_of(&source, "++calls"))), "{said}");
+    let output = refusal(&source);
+    assert!(output.contains("data of its own"), "{output}");
+    assert!(output.starts_with(&format!("gentle.h:{}: ", line_of(&source, "++calls"))), "{output}");
 }
 
 #[test]
@@ -141,8 +144,8 @@ fn a_map_of_its_own_is_refused() {
         it.replace("VCC_INLINE void gentle_init", &format!("{map}VCC_INLINE void gentle_init"))
     });
     // The frame reads the file twice, and only what is in its guard once.
-    let said = refusal(&source);
-    assert!(said.contains("data of its own (section .maps)"), "{said}");
+    let output = refusal(&source);
+    assert!(output.contains("data of its own (section .maps)"), "{output}");
 }
 
 #[test]
@@ -151,25 +154,25 @@ fn a_call_of_the_kernel_is_refused_with_its_line() {
         let add = "\treno_on_ack(cc, ack);\n\tcc->own[0] = (uint32_t)((uint64_t (*)(void))5)();";
         it.replace("\treno_on_ack(cc, ack);", add)
     });
-    let said = refusal(&source);
+    let output = refusal(&source);
     let line = line_of(&source, "(*)(void)");
-    assert!(said.starts_with(&format!("gentle.h:{line}: calls a function")), "{said}");
+    assert!(output.starts_with(&format!("gentle.h:{line}: calls a function")), "{output}");
 }
 
 #[test]
 fn what_the_compiler_says_names_file_and_line() {
     let source = gentle(|it| it.replace("reno_on_idle(cc, initial", "reno_on_idel(cc, initial"));
-    let said = refusal(&source);
+    let output = refusal(&source);
     let place = format!("gentle.h:{}:2: error: ", line_of(&source, "reno_on_idel"));
-    assert!(said.contains(&place), "{said}");
+    assert!(output.contains(&place), "{output}");
 }
 
 #[test]
 fn a_name_that_another_has_or_none_can_type_is_refused() {
     for (name, why) in [("dctcp", "built-in"), ("Gentle", "lower-case"), ("", "lower-case")] {
         let source = gentle(|it| it.replace("\"gentle\"", &format!("\"{name}\"")));
-        let said = refusal(&source);
-        assert!(said.contains(why), "{said}");
+        let output = refusal(&source);
+        assert!(output.contains(why), "{output}");
     }
 }
 
@@ -195,9 +198,9 @@ fn what_is_no_regular_file_is_refused() {
     let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo");
     assert!(made.success());
     let refused = Object::read(&fifo).expect_err("it is none").to_string();
-    assert_eq!(refused, "cannot be read: it is no regular file");
+    assert_eq!(refused, "cannot be read: not a regular file");
     let refused = build(&fifo).expect_err("it is none").to_string();
-    assert!(refused.ends_with("fifo: it is no regular file"), "{refused}");
+    assert!(refused.ends_with("fifo: not a regular file"), "{refused}");
 }
 
 /// libbpf's messages have names of types, and are read as UTF-8.
@@ -232,14 +235,17 @@ fn what_refers_to_the_kernel_is_refused() {
         })
     };
     let source = add("\tcc->own[0] = (uint32_t)(unsigned long)&bpf_prog_active;");
-    let said = refusal(&source);
+    let output = refusal(&source);
     let line = line_of(&source, ")&bpf_prog_active");
-    assert!(said.starts_with(&format!("gentle.h:{line}: refers to 'bpf_prog_active'")), "{said}");
+    assert!(
+        output.starts_with(&format!("gentle.h:{line}: refers to 'bpf_prog_active'")),
+        "{output}"
+    );
     let field = "__builtin_preserve_field_info(((struct task_struct *)0)->pid, 0)";
     let source = add(&format!("\tcc->own[0] = {field};"));
-    let said = refusal(&source);
+    let output = refusal(&source);
     // At the place where the compiler has put the constant.
-    assert!(said.contains(": has an instruction that depends on the types"), "{said}");
+    assert!(output.contains(": has an instruction that depends on the types"), "{output}");
 }
 
 #[test]
@@ -256,8 +262,8 @@ fn code_beside_the_hooks_is_refused() {
             )
         })
     };
-    let said = refusal(&more("tcx/ingress"));
-    assert!(said.contains("has code in section tcx/ingress"), "{said}");
+    let output = refusal(&more("tcx/ingress"));
+    assert!(output.contains("has code in section tcx/ingress"), "{output}");
     assert!(refusal(&more(".text")).contains("calls a function that is not inlined"));
 }
 
@@ -287,7 +293,7 @@ fn the_machine_runs_an_underlay_as_the_engine_does() {
         name: "cubic-copy",
         about: "",
         traits: object.traits(),
-        hooks: std::sync::Arc::new(Machine::of(&object)),
+        hooks: std::sync::Arc::new(Machine::from_object(&object)),
     });
     let cubic: Underlay = "cubic".parse().expect("it is built in");
     let windows = [cubic, copy].map(|underlay| {
@@ -385,7 +391,7 @@ fn whatever_an_underlay_leaves_the_engine_bounds_it() {
     for step in 0..20_000 {
         advance(&mut flow, &params, step);
     }
-    // Unloaded, it goes on by NewReno, from wherever it was left.
+    // Unloaded, it continues with NewReno, from any state.
     underlay.slot().expect("its slot").empty();
     assert!("hostile".parse::<Underlay>().is_err(), "its name is free");
     for step in 20_000..21_000 {

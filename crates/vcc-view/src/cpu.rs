@@ -8,7 +8,7 @@ use vcc_vcpu::{Error, Machine, Machines, Reading, Shares};
 
 use crate::source::Source;
 
-/// A guest's CPU: of several, the one that wanted to run for the longest time.
+/// A guest's virtual CPU: of several, the one that was runnable longest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GuestCpu {
     /// The name of the virtual machine, if it has one.
@@ -54,7 +54,7 @@ impl CpuWatch {
     }
 
     fn complain(&mut self, error: &Error) {
-        let problem = format!("whether guests wait for a CPU is unknown: {error}");
+        let problem = format!("cannot read whether guests wait for a CPU: {error}");
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }

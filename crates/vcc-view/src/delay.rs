@@ -7,7 +7,7 @@ use crate::FlowView;
 use crate::cpu::GuestCpu;
 use crate::units::duration;
 
-/// Of a connection. `cpu` tells more about the guest.
+/// Of a connection. `cpu` adds the state of the guest's CPU.
 pub fn text(state: &FlowState, cpu: Option<&GuestCpu>) -> Option<String> {
     let by = state.delayed_by()?;
     let most = |us: Option<u32>| us.map(|us| format!(" (at most {})", duration(us.into())));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn not_running_is_told_from_busy_and_from_idle() {
+    fn not_running_differs_from_busy_and_from_idle() {
         for (cpu, told) in [
             (cpu(0.61, 0.32), "slow because the guest is not running: "),
             (cpu(0.01, 0.98), "slow because the guest is busy: "),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_told_by_its_medians() {
+    fn a_guest_is_described_by_its_medians() {
         let text = text_of_medians(Some(31_000), Some(200), Some(&cpu(0.61, 0.32)));
         assert_eq!(
             text.unwrap(),

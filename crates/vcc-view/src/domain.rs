@@ -14,14 +14,14 @@ use vcc_port::{Error, Flow, FlowId};
 use crate::rule::RulesInForce;
 use crate::runtime_dir::RuntimeDir;
 
-/// A process that does not answer for so long is reported.
+/// A process that does not answer within this time is reported.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// A reload judges all connections anew.
+/// A reload judges all connections again.
 const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Far more than the greatest table has.
 const ANSWER_MAX_BYTES: u64 = 1 << 30;
 
-/// The socket on which the process of this tap tells its status.
+/// The socket on which the process of this tap serves its status.
 pub fn status_socket(tap: &str) -> PathBuf {
     RuntimeDir::of_environment().domains().join(tap)
 }
@@ -58,13 +58,14 @@ impl DomainPort {
         ports
     }
 
-    /// None if there is no process of this name.
+    /// None without a process of this name.
     pub fn find(name: &str) -> Option<Self> {
         if name.contains('/') {
             return None;
         }
         let status = status(connect(name).ok()?, None);
-        let status = status.map_err(|error| format!("cannot read its process: {error}"));
+        let status =
+            status.map_err(|error| format!("cannot read the status of its `vcc domain`: {error}"));
         Some(Self { name: name.to_owned(), status })
     }
 
@@ -95,7 +96,7 @@ impl DomainPort {
         policy.filter(|path| !path.is_empty())
     }
 
-    /// Has its process read its policy again. Returns what is in force then.
+    /// Has its process read its policy again. Returns the policy in force afterwards.
     ///
     /// # Errors
     /// Why the policy before it stays, or why that is unknown.
@@ -103,7 +104,7 @@ impl DomainPort {
         let bytes =
             connect(&self.name).and_then(|stream| ask(stream, Ask::Reload, RELOAD_PATIENCE));
         let reloaded = bytes.and_then(|bytes| Reloaded::from_bytes(&bytes).map_err(foreign));
-        reloaded.map_err(|error| format!("cannot ask its process: {error}"))?.0
+        reloaded.map_err(|error| format!("cannot ask its `vcc domain` to reload: {error}"))?.0
     }
 
     pub fn flows(&self) -> Vec<Flow> {
@@ -143,7 +144,7 @@ fn status(stream: UnixStream, flow: Option<FlowKey>) -> io::Result<Status> {
     Status::from_bytes(&bytes).map_err(foreign)
 }
 
-/// Waits for the answer for so long.
+/// Waits for the answer until `patience` is over.
 fn ask(mut stream: UnixStream, ask: Ask, patience: Duration) -> io::Result<Vec<u8>> {
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(patience))?;
@@ -161,7 +162,7 @@ fn ask(mut stream: UnixStream, ask: Ask, patience: Duration) -> io::Result<Vec<u
 }
 
 pub(crate) fn foreign(_: BadBytes) -> io::Error {
-    io::Error::other("it is of another version of vcc")
+    io::Error::other("it is of another version of vcc: restart it")
 }
 
 pub(crate) fn failed(doing: &str, tap: &str, error: &io::Error) -> Error {

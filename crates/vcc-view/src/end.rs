@@ -18,7 +18,7 @@ struct Network {
 }
 
 impl End {
-    pub fn is(&self, end: SocketAddr) -> bool {
+    pub fn matches(&self, end: SocketAddr) -> bool {
         self.network.is_none_or(|network| network.has(end.ip().to_canonical()))
             && self.port.is_none_or(|port| port == end.port())
     }
@@ -133,7 +133,7 @@ mod tests {
             ("192.0.2.1", "[::ffff:192.0.2.1]:5", true),
         ] {
             let end: End = text.parse().expect(text);
-            assert_eq!(end.is(address.parse().expect("an address")), is, "{text}, {address}");
+            assert_eq!(end.matches(address.parse().expect("an address")), is, "{text}, {address}");
             assert_eq!(end.to_string().parse(), Ok(end), "{text}");
         }
         for bad in ["10.0.0.0/33", "::/129", "10.0.0.0/", "/8", "10.0.0.0/8:", "2001:db8::/32:80"] {

@@ -34,8 +34,8 @@ impl Filter {
     pub fn admits(&self, flow: &FlowView) -> bool {
         let id = flow.id();
         let has = |column: &Column| (column.value)(flow).number() > Some(0.0);
-        any(&self.guest, |end| end.is(id.guest))
-            && any(&self.peer, |end| end.is(id.peer))
+        any(&self.guest, |end| end.matches(id.guest))
+            && any(&self.peer, |end| end.matches(id.peer))
             && any(&self.stage, |stage| stage == flow.state.stage().name())
             && any(&self.underlay, |underlay| underlay.number() == flow.state.underlay)
             && any(&self.ecn, |owner| owner.is_of(flow))

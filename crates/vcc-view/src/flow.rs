@@ -1,4 +1,4 @@
-//! One connection at one port, with what is derived of its state.
+//! One connection at one port, with values derived from its state.
 
 use std::sync::Arc;
 

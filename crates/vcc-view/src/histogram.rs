@@ -54,14 +54,14 @@ mod tests {
     use crate::testing::delays;
 
     #[test]
-    fn the_parts_that_were_measured_are_said() {
+    fn the_parts_that_were_measured_are_shown() {
         assert_eq!(text(&Delays::default()), None);
-        let said = text(&delays(&[], &[20_000])).unwrap();
-        assert_eq!(said, "guest delay: 24.6 ms at the median, 32.6 ms at p99");
-        let said = text(&delays(&[200], &[20_000])).unwrap();
+        let shown = text(&delays(&[], &[20_000])).unwrap();
+        assert_eq!(shown, "guest delay: 24.6 ms at the median, 32.6 ms at p99");
+        let shown = text(&delays(&[200], &[20_000])).unwrap();
         assert!(
-            said.starts_with("fabric delay: 192 us at the median, 255 us at p99; guest"),
-            "{said}"
+            shown.starts_with("fabric delay: 192 us at the median, 255 us at p99; guest"),
+            "{shown}"
         );
     }
 

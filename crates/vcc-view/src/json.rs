@@ -1,4 +1,4 @@
-//! A row in JSON: each column by its key, `null` for what is unknown.
+//! A row in JSON: each column by its key, `null` for unknown values.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

@@ -61,9 +61,9 @@ fn untranslated_text(why: Untranslated) -> &'static str {
             "the guest's segments leave in IP fragments; only what the handshake negotiated is still translated"
         }
         Untranslated::OneDirection => {
-            "one direction: the guest answers another way, so only its window's scale is translated"
+            "one direction: the guest's answers take another path, so only its window's scale is translated"
         }
-        Untranslated::GuestEcn => "the guest uses ECN itself and is left alone",
+        Untranslated::GuestEcn => "the guest uses ECN itself, so vcc does not translate it",
         Untranslated::Underlay => "its underlay leaves it to the guest",
     }
 }
@@ -137,11 +137,11 @@ mod tests {
             ),
             (
                 Limit::Untranslated(Untranslated::OneDirection),
-                "not by vcc: one direction: the guest answers another way, so only its window's scale is translated",
+                "not by vcc: one direction: the guest's answers take another path, so only its window's scale is translated",
             ),
             (
                 Limit::Untranslated(Untranslated::GuestEcn),
-                "not by vcc: the guest uses ECN itself and is left alone",
+                "not by vcc: the guest uses ECN itself, so vcc does not translate it",
             ),
             (
                 Limit::Untranslated(Untranslated::Underlay),

@@ -19,7 +19,7 @@ impl Once {
     /// Reads the flows of the ports of these devices, or of all ports if `devices` is empty.
     pub fn read(devices: &[String], is_wanted: impl Fn(&FlowView) -> bool) -> Result<Self, Error> {
         let gone = Port::sweep()?;
-        let ports = Source::of(devices)?;
+        let ports = Source::open_all(devices)?;
         let rules = RulesInForce::read(SharedPolicy::find()?.as_ref())?;
         let keys = keys(ports.iter().map(Source::device)).into_iter().enumerate();
         let places: Vec<Place> = keys
@@ -31,7 +31,7 @@ impl Once {
                 tenant: None,
             })
             .collect();
-        let viewers = ports.iter().zip(&places).map(|(port, place)| Viewer::of(port, place));
+        let viewers = ports.iter().zip(&places).map(|(port, place)| Viewer::open(port, place));
         let viewers: Vec<Option<Viewer>> = viewers.collect::<Result<_, _>>()?;
         let mut flows = Vec::new();
         let mut keep = |flow: FlowView| {

@@ -46,7 +46,7 @@ impl Pace {
     }
 
     /// None for a group that was not in two reads, or has shrunk.
-    pub fn of(&self, group: &Group) -> Option<Rates> {
+    pub fn rates_of(&self, group: &Group) -> Option<Rates> {
         let known = |(at, grown): &(Duration, Grown)| Some((*at, *grown.get(group)?));
         let (last_at, last) = known(self.reads.back()?)?;
         let (first_at, first) = self.reads.iter().find_map(known)?;
@@ -65,7 +65,7 @@ pub fn sum_up(
 ) -> Sums {
     let begin = |group: &Group| Sums {
         growth: grown.and_then(|grown| grown.get(group)).copied(),
-        rates: pace.of(group),
+        rates: pace.rates_of(group),
         ..Sums::default()
     };
     let keys = keys(ports.iter().map(|port| port.port.as_str()));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn goodput_bits_per_s(pace: &Pace) -> Option<f64> {
-        pace.of(&Group::All).map(|rates| rates.goodput_bits_per_s)
+        pace.rates_of(&Group::All).map(|rates| rates.goodput_bits_per_s)
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct PortView {
     pub index: Option<u32>,
     /// The other devices of its guest, with which it is one port.
     pub same_guest_as: Option<String>,
-    /// The one of these that has what is counted of the port; None at that device.
+    /// The device among these that has the port's counters; None at that device.
     pub shown_at: Option<String>,
     pub underlay: Option<String>,
     pub mode: Option<String>,
@@ -155,7 +155,7 @@ impl PortView {
         self.is_counted().then(|| self.counters.iter().map(|counter| counter.value).sum())
     }
 
-    /// False where nothing can be read, and where another device of the guest has what is counted.
+    /// False for an unreadable port, and where another device of the guest has the counters.
     pub fn is_counted(&self) -> bool {
         self.failure.is_none() && self.shown_at.is_none()
     }
@@ -179,7 +179,7 @@ pub(crate) struct Viewer<'a> {
 
 impl<'a> Viewer<'a> {
     /// None if the port was detached since it was listed.
-    pub(crate) fn of(port: &Source, place: &'a Place) -> Result<Option<Self>, Error> {
+    pub(crate) fn open(port: &Source, place: &'a Place) -> Result<Option<Self>, Error> {
         let now_us = vcc_port::monotonic().as_micros() as u64;
         match port.params().and_then(|params| Ok((params, port.is_ruled()?))) {
             Ok((params, is_ruled)) => Ok(Some(Self { place, params, is_ruled, now_us })),
@@ -189,7 +189,7 @@ impl<'a> Viewer<'a> {
     }
 
     pub(crate) fn view(&self, flow: &Flow, rules: &RulesInForce) -> FlowView {
-        let rule = rules.of(&flow.state).filter(|_| self.is_ruled);
+        let rule = rules.rule_of(&flow.state).filter(|_| self.is_ruled);
         FlowView::new(self.place, flow, rule, &self.params, self.now_us)
     }
 
@@ -214,7 +214,7 @@ pub fn view_flows(
     place: &Place,
     rules: &RulesInForce,
 ) -> Result<Vec<FlowView>, Error> {
-    let Some(viewer) = Viewer::of(port, place)? else { return Ok(Vec::new()) };
+    let Some(viewer) = Viewer::open(port, place)? else { return Ok(Vec::new()) };
     match port {
         Source::Kernel(_) => Ok(flows.iter().map(|flow| viewer.view(flow, rules)).collect()),
         Source::Domain(_) => Ok(viewer.of_domain(port)),
@@ -251,7 +251,7 @@ mod tests {
                 });
                 assert_eq!((view.failure, view.max_flows.is_some()), (expected, is_there));
                 let place = Place { index: 0, key: "".into(), port: "".into(), tenant: None };
-                let viewer = Viewer::of(port, &place).expect("no error");
+                let viewer = Viewer::open(port, &place).expect("no error");
                 assert_eq!(viewer.is_some(), is_there);
                 let flows = view_flows(port, &[], &place, &RulesInForce::default());
                 assert!(flows.is_ok_and(|flows| flows.is_empty()));

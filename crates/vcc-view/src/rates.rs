@@ -9,7 +9,7 @@ use vcc_engine::{FlowState, sys};
 
 use crate::names::FlowKey;
 
-/// Sequence numbers wrap after 4 GiB, and only half of them are ahead: with a read as often as this,
+/// Sequence numbers wrap after 4 GiB, and only half of them are ahead: with reads at this interval,
 /// a connection's rate is right up to 34 Gbit/s.
 pub const READ_EVERY: Duration = Duration::from_millis(500);
 
@@ -23,7 +23,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn of(state: &FlowState) -> Self {
+    pub fn from_state(state: &FlowState) -> Self {
         Self {
             marks: state.marks.into(),
             reductions: state.reductions.into(),
@@ -85,13 +85,13 @@ impl Growth {
 }
 
 impl Counted {
-    pub fn of(state: &FlowState) -> Self {
+    pub fn from_state(state: &FlowState) -> Self {
         Self {
             is_established: u32::from(state.stage) == sys::STAGE_ESTABLISHED,
             snd_una: state.snd_una,
             window_shown_bytes: state.window_shown_bytes(),
             srtt_us: state.srtt_us(),
-            counts: Counts::of(state),
+            counts: Counts::from_state(state),
         }
     }
 
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_rate_that_reads_in_time_can_tell_is_34_gbit_per_s() {
+    fn the_highest_measurable_rate_is_34_gbit_per_s() {
         let bits_per_s = f64::from(i32::MAX) * 8.0 / READ_EVERY.as_secs_f64();
         assert!((34e9..35e9).contains(&bits_per_s), "{bits_per_s}");
         let (before, after) = (counted(0, 0), counted(i32::MAX as u32, 0));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_is_told_from_the_old() {
+    fn a_new_connection_is_not_taken_for_the_old() {
         assert!(counted(700, 0).continues(&counted(u32::MAX, 0)), "over the wrap");
         assert!(!counted(700, 0).continues(&counted(701, 0)));
         assert!(!counted(700, 0).continues(&counted(600, 1)));

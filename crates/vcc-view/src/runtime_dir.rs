@@ -15,10 +15,10 @@ impl RuntimeDir {
     const ELSE: &str = "/run/vcc";
     const MODE: u32 = 0o750;
 
-    /// systemd tells a service its directories in $RUNTIME_DIRECTORY; ours is the first.
+    /// systemd passes a service its directories in $RUNTIME_DIRECTORY; ours is the first.
     pub fn of_environment() -> Self {
-        let told = env::var("RUNTIME_DIRECTORY").ok();
-        let first = told.as_deref().and_then(|told| told.split(':').next());
+        let directories = env::var("RUNTIME_DIRECTORY").ok();
+        let first = directories.as_deref().and_then(|directories| directories.split(':').next());
         Self(first.filter(|path| !path.is_empty()).unwrap_or(Self::ELSE).into())
     }
 

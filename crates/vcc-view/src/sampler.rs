@@ -59,7 +59,7 @@ impl Sampler {
         Self { cpus: Some(CpuWatches::default()), ..self }
     }
 
-    /// The part of `left` that may pass before [`Self::keep_up`], whatever the interval of
+    /// The part of `left` that may pass before [`Self::keep_up`], for any interval of
     /// snapshots.
     pub fn pause(&self, left: Duration) -> Duration {
         let passed = self.read.map_or(READ_EVERY, |read| read.elapsed());
@@ -96,7 +96,7 @@ impl Sampler {
 
     fn read(&mut self) -> Result<Reading, Error> {
         self.read = Some(Instant::now());
-        let ports = Source::of(&self.devices)?;
+        let ports = Source::open_all(&self.devices)?;
         let shared = SharedPolicy::find()?;
         let in_force = RulesInForce::read(shared.as_ref())?;
         let mut rules = in_force.views(shared.as_ref())?;
@@ -115,7 +115,7 @@ impl Sampler {
         }
         let at = vcc_port::monotonic();
         for flow in &flows {
-            let growth = self.progress.note(at, flow.key.clone(), Counted::of(&flow.state));
+            let growth = self.progress.note(at, flow.key.clone(), Counted::from_state(&flow.state));
             let rule = flow.rule.clone().map(Group::Rule);
             for group in [Group::All, Group::Port(flow.key.0.clone())].into_iter().chain(rule) {
                 *self.grown.entry(group).or_default() += growth;

@@ -32,7 +32,7 @@ impl Source {
     }
 
     /// The ports of these devices; without any, all.
-    pub fn of(devices: &[String]) -> Result<Vec<Self>, Error> {
+    pub fn open_all(devices: &[String]) -> Result<Vec<Self>, Error> {
         if devices.is_empty() {
             return Self::list();
         }
@@ -162,7 +162,7 @@ impl Source {
         Port::each_flow_of(&ports, |at, flow| visit(places[at], flow))
     }
 
-    /// Whether what is counted of the port is shown at another device of its guest.
+    /// Whether the port's counters are shown at another device of its guest.
     pub fn is_shown_elsewhere(&self) -> bool {
         self.kernel().is_some_and(|port| port.shown_at().is_some())
     }

@@ -11,7 +11,7 @@ pub struct Sums {
     pub flows: u64,
     /// The windows shown to guests.
     pub window_bytes: u64,
-    /// Since the daemon started; None where nobody counts for longer than a read.
+    /// Since the daemon started; None without a daemon.
     pub growth: Option<Growth>,
     /// None before the second read.
     pub rates: Option<Rates>,

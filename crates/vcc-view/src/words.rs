@@ -36,7 +36,7 @@ impl Words {
         let text = searched(flow);
         let ends = [flow.id().guest, flow.id().peer];
         self.0.iter().all(|word| match word {
-            Word::End(end) => ends.iter().any(|it| end.is(*it)),
+            Word::End(end) => ends.iter().any(|it| end.matches(*it)),
             Word::Part(part) => text.contains(part.as_str()),
         })
     }
@@ -47,7 +47,7 @@ fn searched(flow: &FlowView) -> String {
     for column in FLOW_COLUMNS.iter().filter(|column| column.is_searched()) {
         let value = (column.value)(flow);
         if value.is_known() {
-            // A String takes whatever is written to it.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "{}", column.unit.cell(&value));
         }
     }

@@ -110,7 +110,7 @@ class Chart {
     this.read(parts, x, upper, lower, width);
     put(this.root, parts);
     const latest = this.lines.map(({ name, points: series }) => `${name} ${this.format(series.at(-1)?.[1] ?? null)}`);
-    tell(this.root, "aria-label", `${this.title}, now: ${latest.join(", ") || "nothing"}`);
+    set(this.root, "aria-label", `${this.title}, now: ${latest.join(", ") || "nothing"}`);
   }
 
   read(parts, x, upper, lower, width) {

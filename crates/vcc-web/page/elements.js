@@ -33,12 +33,12 @@ function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-function tell(element, name, value) {
+function set(element, name, value) {
   if (value === null) element.removeAttribute(name);
   else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-/** One child per item, by its key: kept, moved, made or removed. Equal keys are told apart by order. */
+/** One child per item, by its key: kept, moved, made or removed. Equal keys are distinguished by order. */
 function keyed(parent, items, keyOf, make, update) {
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   const times = new Map();

@@ -9,8 +9,8 @@ function fillEnds(cell, flow) {
   if (!cell.firstElementChild) cell.append(el("button", { type: "button" }), el("small"));
   say(cell.firstElementChild, flow.guest);
   say(cell.lastElementChild, `→ ${flow.peer}${none(flow.vlan) ? "" : ` in VLAN ${flow.vlan}`}`);
-  tell(cell.firstElementChild, "aria-pressed", String(flow.id === asked.flow));
-  tell(cell.firstElementChild, "aria-label", `${flow.guest} to ${flow.peer}`);
+  set(cell.firstElementChild, "aria-pressed", String(flow.id === asked.flow));
+  set(cell.firstElementChild, "aria-label", `${flow.guest} to ${flow.peer}`);
 }
 
 /** The cells of a flow: its ends, the columns of the table, and the curve of its window beside it. */
@@ -47,7 +47,7 @@ function sortBy(sort) {
 function settle() {
   for (const cell of $("flows").tHead.rows[0].cells) {
     const order = asked.order === "asc" ? "ascending" : "descending";
-    tell(cell, "aria-sort", cell.dataset.sort === asked.sort ? order : null);
+    set(cell, "aria-sort", cell.dataset.sort === asked.sort ? order : null);
   }
   $("sort").value = asked.sort;
   $("top").value = asked.top;

@@ -33,7 +33,7 @@ async function ask(path) {
   try {
     response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(10_000) });
   } catch {
-    throw new Error("it does not listen; check that the daemon is running");
+    throw new Error("the daemon does not answer: check that it is running (`vcc status`)");
   }
   if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
   return response.json();
@@ -98,7 +98,7 @@ function listen() {
   });
   $("pause").addEventListener("click", () => {
     paused = !paused;
-    tell($("pause"), "aria-pressed", String(paused));
+    set($("pause"), "aria-pressed", String(paused));
     say($("pause"), paused ? "Resume" : "Pause");
     if (paused) state("part", "paused");
   });

@@ -41,8 +41,8 @@ function showPools() {
       const share = all ? pool.held_bytes / all : 0;
       const most = Math.max(all, pool.most_held_bytes, pool.held_bytes, 1);
       const badge = title.lastElementChild;
-      tell(badge, "class", `badge ${none(pool.window_bytes) ? "part" : share > 1 ? "doubtful" : "good"}`);
-      say(badge, none(pool.window_bytes) ? "out of use" : `${Math.round(share * 100)} %`);
+      set(badge, "class", `badge ${none(pool.window_bytes) ? "part" : share > 1 ? "doubtful" : "good"}`);
+      say(badge, none(pool.window_bytes) ? "not in the policy" : `${Math.round(share * 100)} %`);
       meter.classList.toggle("high", share > 1);
       meter.firstElementChild.style.width = `${(pool.held_bytes / most) * 100}%`;
       meter.lastElementChild.style.left = `calc(${(pool.most_held_bytes / most) * 100}% - 2px)`;
@@ -71,7 +71,7 @@ function showHead() {
 }
 
 function state(tone, words) {
-  tell($("state"), "class", `badge ${tone}`);
+  set($("state"), "class", `badge ${tone}`);
   say($("state"), words);
 }
 

@@ -27,7 +27,7 @@ function fillMode(cell, rule) {
   if (!cell.firstElementChild) cell.append(el("span"), el("small"));
   const [badge, underlay] = cell.children;
   const tone = { enforce: "good", shadow: "doubtful" }[rule.mode] ?? "part";
-  tell(badge, "class", `badge ${tone}`);
+  set(badge, "class", `badge ${tone}`);
   say(badge, rule.mode);
   say(underlay, rule.mode === "ignore" ? "" : rule.underlay);
 }
@@ -49,8 +49,8 @@ const fillDelays = (part) => (cell, port) => {
   }));
   const upTo = (at) => port.delays.upper_us[at] ?? Infinity;
   const listed = counts.flatMap((number, at) => (number ? [`${count(number)} ${upTo(at) === Infinity ? `over ${write("us", upTo(at - 1))}` : `to ${write("us", upTo(at))}`}`] : []));
-  tell(picture, "aria-label", `Delays: ${listed.join(", ")}`);
-  tell(cell, "title", listed.join("\n"));
+  set(picture, "aria-label", `Delays: ${listed.join(", ")}`);
+  set(cell, "title", listed.join("\n"));
 };
 
 const PORT_CELLS = {

@@ -4,8 +4,8 @@
 function hintAt(scroll) {
   const left = scroll.scrollLeft > 1;
   const right = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;
-  tell(scroll.parentElement, "data-more", left && right ? "both" : left ? "left" : right ? "right" : null);
-  tell(scroll, "tabindex", left || right ? "0" : null);
+  set(scroll.parentElement, "data-more", left && right ? "both" : left ? "left" : right ? "right" : null);
+  set(scroll, "tabindex", left || right ? "0" : null);
 }
 
 /** Of the columns in a table. `own` has what differs, by key: another kind, or another way to fill it. */
@@ -16,7 +16,7 @@ const cellsOf = (listed, own = {}) => listed.filter(({ in_table }) => in_table).
 /** What is written short is whole in the title. */
 function fillValue(cell, { unit }, value) {
   say(cell, write(unit, value));
-  tell(cell, "title", unit === "count" && value >= 1000 ? value.toLocaleString() : null);
+  set(cell, "title", unit === "count" && value >= 1000 ? value.toLocaleString() : null);
 }
 
 /** A table whose cells are made once and then only filled, from { name, key, kind, help, fill }. */

@@ -30,7 +30,7 @@ pub struct Cache {
     source: Arc<dyn Source>,
     fresh_for: Duration,
     state: Mutex<State>,
-    /// The last reading that succeeded, for those who do not wait.
+    /// The last successful reading, for callers that do not wait.
     latest: sync::Mutex<Option<Arc<Taken>>>,
     failures: AtomicU64,
 }

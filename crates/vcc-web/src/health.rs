@@ -16,7 +16,7 @@ pub struct Health {
 }
 
 impl Health {
-    pub fn of(taken: &Result<std::sync::Arc<Taken>, Failure>) -> Self {
+    pub fn from_reading(taken: &Result<std::sync::Arc<Taken>, Failure>) -> Self {
         let snapshot = match taken {
             Ok(taken) => &taken.snapshot,
             Err(failure) => return Self::unknown(failure),

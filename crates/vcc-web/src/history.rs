@@ -30,7 +30,7 @@ pub struct Point {
 }
 
 impl Point {
-    pub fn of(snapshot: &Snapshot, all: Sums) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot, all: Sums) -> Self {
         let ports = snapshot.ports.iter().map(|port| (port.port.as_str(), &port.sums));
         let rules = snapshot.rules.iter().map(|rule| (&*rule.name, &rule.sums));
         Self { at_unix_ms: unix_ms(snapshot.at), all, ports: largest(ports), rules: largest(rules) }
@@ -49,7 +49,7 @@ impl History {
         if self.points.len() == POINTS_MAX {
             self.points.pop_front();
         }
-        self.points.push_back(Point::of(snapshot, all));
+        self.points.push_back(Point::from_snapshot(snapshot, all));
     }
 
     pub fn points(&self) -> Vec<Point> {

@@ -1,7 +1,7 @@
 //! The state of vcc over HTTP: metrics for Prometheus, health, and a live page of ports, rules,
 //! pools and flows.
 //!
-//! [`serve`] asks a [`Source`] for a [`Snapshot`] at most twice a second, whatever the number of
+//! [`serve`] asks a [`Source`] for a [`Snapshot`] at most twice a second, under any number of
 //! requests. It changes nothing and does not load the datapath: everything is read from maps.
 
 mod api;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cache::Cache;
 use crate::quantile::quantiles;
 
-/// The readings of a server. They go on for as long as it runs.
+/// The readings of a server. Readings are taken as long as it runs.
 #[derive(Clone)]
 pub struct Readings(Arc<Cache>);
 
@@ -23,7 +23,7 @@ pub struct RuleReading {
 }
 
 impl Readings {
-    pub(crate) fn of(cache: Arc<Cache>) -> Self {
+    pub(crate) fn new(cache: Arc<Cache>) -> Self {
         Self(cache)
     }
 

@@ -59,7 +59,7 @@ impl Source for Fake {
     }
 }
 
-/// Devices have at most 15 characters (IFNAMSIZ), whatever else has.
+/// Device names have at most 15 characters (IFNAMSIZ); other names may be longer.
 fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
     let name = |kind: char, number: usize| {
         let filling = "abcdefghijklmnopqrstuvwxyz".chars().cycle();

@@ -52,8 +52,8 @@ pub enum Command {
     Explain(explain::Arguments),
 }
 
-/// The message about an option of `vcc attach` by a name that it had. Such names are no arguments:
-/// shell completions, unlike `--help`, show hidden ones.
+/// The message about a former option of `vcc attach`. Former names are no hidden arguments: shell
+/// completions, unlike `--help`, would show those.
 pub fn renamed(error: &clap::Error) -> Option<String> {
     let context = |kind| error.get(kind).map(ToString::to_string);
     let argument = context(ContextKind::InvalidArg)?;

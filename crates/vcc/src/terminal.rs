@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_gives_the_terminal_back_before_it_tells() {
+    fn a_panic_restores_the_terminal_before_it_prints() {
         let (mut ours, mut theirs) = (-1, -1);
         let null = std::ptr::null_mut();
         // SAFETY: both point to live values for the length of the call; the rest may be null.
@@ -82,17 +82,17 @@ mod tests {
             .spawn()
             .expect("this program");
         drop(theirs);
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         let mut bytes = [0; 4096];
         // The read fails once the other side is closed.
         while let Ok(count @ 1..) = ours.read(&mut bytes) {
-            told.extend_from_slice(&bytes[..count]);
+            shown.extend_from_slice(&bytes[..count]);
         }
         assert!(!child.wait().expect("its end").success());
-        let told = String::from_utf8_lossy(&told);
+        let shown = String::from_utf8_lossy(&shown);
         let place =
-            |what: &str| told.find(what).unwrap_or_else(|| panic!("no {what:?} in {told:?}"));
-        assert!(place("\x1b[?1049h") < place("\x1b[?1049l"), "{told:?}");
-        assert!(place("\x1b[?1049l") < place("on purpose"), "{told:?}");
+            |what: &str| shown.find(what).unwrap_or_else(|| panic!("no {what:?} in {shown:?}"));
+        assert!(place("\x1b[?1049h") < place("\x1b[?1049l"), "{shown:?}");
+        assert!(place("\x1b[?1049l") < place("on purpose"), "{shown:?}");
     }
 }

@@ -45,7 +45,7 @@ impl Connection {
             true => self.wait(&answers),
             false => Answer::refused(ENDING),
         };
-        self.say(&answer);
+        self.send(&answer);
     }
 
     /// Sends signs of life until the answer is there.
@@ -69,11 +69,11 @@ impl Connection {
     fn reject(&mut self, why: &str) {
         self.abuse.note();
         journal::warning(&format!("rejected a request of {}: {why}", peer::name(&self.stream)));
-        self.say(&Answer::refused(why));
+        self.send(&Answer::refused(why));
     }
 
     /// A client that no longer listens misses the answer.
-    fn say(&mut self, answer: &Answer) {
+    fn send(&mut self, answer: &Answer) {
         let Ok(mut line) = serde_json::to_vec(answer) else { return };
         line.push(b'\n');
         let _ = self.stream.set_write_timeout(Some(PATIENCE));

@@ -24,7 +24,7 @@ const MODE: u32 = 0o660;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 16;
 
-/// How the daemon is asked: with a request, and where its answer goes. False if the daemon is
+/// Hands a request to the daemon, with the channel for its answer. False if the daemon is
 /// ending.
 type Ask = dyn Fn(Request, Sender<Answer>) -> bool + Send + Sync;
 
@@ -65,7 +65,7 @@ pub(crate) fn listen(
 }
 
 fn accept_all(listener: &UnixListener, ask: &Arc<Ask>, abuse: &Abuse) {
-    /// After an accept that failed for want of descriptors or memory.
+    /// After an accept that failed because there were no descriptors or no memory left.
     const PAUSE: Duration = Duration::from_millis(100);
     let open = Arc::new(AtomicUsize::new(0));
     loop {

@@ -121,7 +121,7 @@ pub struct PortStatus {
     /// none: it passes.
     #[serde(default)]
     pub unknown_dropped_in_s: Option<u32>,
-    /// Who else works on the device, and may hide segments from vcc or turn its figures wrong.
+    /// Other programs at the device that may hide segments from vcc or falsify its figures.
     #[serde(default)]
     pub neighbours: Vec<Finding>,
 }

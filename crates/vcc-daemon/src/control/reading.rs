@@ -1,4 +1,4 @@
-//! Reads a request, from whoever may connect.
+//! Reads a request from an untrusted client.
 
 use std::io::{self, Read};
 
@@ -16,12 +16,12 @@ impl Request {
     /// Reads a request's line; None if there is nothing at all. Bytes behind the line are ignored.
     ///
     /// # Errors
-    /// Why it is rejected: what came is no request, too long, or could not be read.
+    /// Why it is rejected: it is malformed, too long, or could not be read.
     pub fn read(from: &mut impl Read) -> Result<Option<Self>, String> {
         let Some(line) = line(from)? else { return Ok(None) };
         let request: Request = serde_json::from_slice(&line).map_err(|error| {
             let error = error.to_string();
-            format!("unknown request: {}", shortened(&error))
+            format!("unknown request, from another version of vcc?: {}", shortened(&error))
         })?;
         if let Request::Apply { policy: Some(policy) } = &request
             && policy.file_name.len() > LONGEST_FILE_NAME_BYTES

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use vcc_port::Expedited;
 
-/// Expedites grace periods while ports come and go, since the kernel waits for them at the end of a
-/// device, too, which nobody announces.
+/// Expedites grace periods while ports come and go: the kernel waits for them when a device is deleted,
+/// too, and deletions are not announced.
 pub(super) struct Churn {
     expedited: Option<Expedited>,
     last: Instant,
@@ -20,12 +20,12 @@ impl Churn {
     }
 
     /// A port has come or gone.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.expedited.get_or_insert_with(Expedited::begin);
         self.last = Instant::now();
     }
 
-    pub(super) fn look(&mut self) {
+    pub(super) fn expire(&mut self) {
         if self.last.elapsed() >= LINGER {
             self.expedited = None;
         }

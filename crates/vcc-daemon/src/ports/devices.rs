@@ -6,15 +6,15 @@ use vcc_port::links::Link;
 use vcc_port::{AttachOptions, Port};
 
 use super::held::Held;
-use super::left::{Again, Left};
 use super::neighbours::Neighbours;
+use super::unattached::{Retry, Unattached};
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
 use crate::{journal, signals};
 
 impl Ports {
     /// Takes the list of all devices. `anew`: attaches again to devices that were detached by hand.
-    pub(crate) fn are(
+    pub(crate) fn set_devices(
         &mut self,
         links: &[Link],
         policy: &Policy,
@@ -24,29 +24,29 @@ impl Ports {
         let there = |index: &u32| links.iter().any(|link| link.index == *index);
         let gone: Vec<u32> = self.held.keys().copied().filter(|index| !there(index)).collect();
         for index in gone {
-            self.gone(index);
+            self.device_gone(index);
         }
         self.left.retain(|index, left| there(index) && !(anew && left.again.is_none()));
         for link in links {
             if signals::is_ending() {
                 return;
             }
-            self.is(link, policy);
+            self.device_changed(link, policy);
             heartbeat.beat();
         }
     }
 
     /// A device is new, or an attribute of it has changed.
-    pub(crate) fn is(&mut self, link: &Link, policy: &Policy) {
+    pub(crate) fn device_changed(&mut self, link: &Link, policy: &Policy) {
         if let Some(held) = self.held.get_mut(&link.index) {
             held.neighbours.have_changed();
-            self.is_renamed(link, policy);
+            self.device_renamed(link, policy);
             return;
         }
         let is_it =
             |held: &Held| held.port.ifindex() == link.index && held.port.is_back().unwrap_or(false);
         if let Some(at) = self.elsewhere.iter().position(is_it) {
-            self.is_back(at, link, policy);
+            self.device_returned(at, link, policy);
             return;
         }
         let Some(selected) = policy.port_of(&link.name) else {
@@ -58,7 +58,7 @@ impl Ports {
         }
         if !link.is_exact {
             let index = link.index;
-            self.leave(
+            self.retry_later(
                 link,
                 format!("its name is not UTF-8: rename it (`ip link set dev if{index} name NAME`)"),
             );
@@ -72,39 +72,41 @@ impl Ports {
             // The device disappeared meanwhile; its event follows.
             Err(error) if is_gone(&*error) => {}
             Ok(held) => {
-                self.churn.go_on();
+                self.churn.restart();
                 let whose = whose(held.tenant.as_deref(), held.guest.as_deref());
                 journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
                 self.left.remove(&link.index);
-                // If it was renamed meanwhile, the news of that is still to come.
+                // If it was renamed meanwhile, that event follows.
                 self.held.insert(held.port.ifindex(), held);
                 self.emit(policy);
             }
-            Err(error) => self.leave(link, error.to_string()),
+            Err(error) => self.retry_later(link, error.to_string()),
         }
     }
 
     /// Tries again later.
-    fn leave(&mut self, link: &Link, reason: String) {
+    fn retry_later(&mut self, link: &Link, reason: String) {
         let before = self.left.get(&link.index);
-        let again = Some(Again::after(before.and_then(|left| left.again)));
+        let again = Some(Retry::after(before.and_then(|left| left.again)));
         if before.is_none_or(|left| (&left.link, &left.reason) != (link, &reason)) {
             self.attach_failures += 1;
             journal::warning(&format!("{} is not a port: {reason}", link.name));
         }
-        self.left.insert(link.index, Left { link: link.clone(), reason, is_served: false, again });
+        self.left
+            .insert(link.index, Unattached { link: link.clone(), reason, is_served: false, again });
     }
 
     /// A process of `vcc domain` translates the device's connections. When it has ended, the device
     /// becomes a port.
     pub(super) fn leave_served(&mut self, link: &Link) {
         let before = self.left.get(&link.index).filter(|left| left.is_served);
-        let again = Some(Again::after(before.and_then(|left| left.again)));
+        let again = Some(Retry::after(before.and_then(|left| left.again)));
         let reason = "`vcc domain` serves it".to_owned();
         if before.is_none() {
-            journal::notice(&format!("{} is left alone: {reason}", link.name));
+            journal::notice(&format!("{} does not become a port: {reason}", link.name));
         }
-        self.left.insert(link.index, Left { link: link.clone(), reason, is_served: true, again });
+        self.left
+            .insert(link.index, Unattached { link: link.clone(), reason, is_served: true, again });
     }
 
     fn attach(
@@ -127,10 +129,10 @@ impl Ports {
         Ok(Held { guest, ..Held::new(port, index, tenant.map(str::to_owned)) })
     }
 
-    fn is_renamed(&mut self, link: &Link, policy: &Policy) {
+    fn device_renamed(&mut self, link: &Link, policy: &Policy) {
         let Some(before) = self.rename(link) else { return };
         if terms(policy, &before) != terms(policy, &link.name) {
-            self.come_under(policy, &link.name);
+            self.update_tenant(policy, &link.name);
         }
     }
 
@@ -142,7 +144,7 @@ impl Ports {
             held.is_misnamed = !link.is_exact;
             if held.is_misnamed {
                 journal::warning(&format!(
-                    "{before} was renamed to {}, which is not UTF-8",
+                    "{before} was renamed to {}, which is not UTF-8: rename it",
                     link.name
                 ));
             }
@@ -152,60 +154,60 @@ impl Ports {
         }
         match Port::open(&link.name) {
             Ok(port) if port.ifindex() == link.index => held.port = port,
-            // Renamed again, or gone: the news of that is still to come.
+            // Renamed again, or gone: that event follows.
             _ => return None,
         }
         journal::info(&format!("{} was renamed; its name was {before}", link.name));
         Some(before)
     }
 
-    /// A device has come back from another network namespace; see [`Ports::gone`].
-    fn is_back(&mut self, at: usize, link: &Link, policy: &Policy) {
+    /// A device has come back from another network namespace; see [`Ports::device_gone`].
+    fn device_returned(&mut self, at: usize, link: &Link, policy: &Policy) {
         let held = self.elsewhere.swap_remove(at);
-        journal::notice(&format!("{} has come back", link.name));
+        journal::notice(&format!("{} has come back from another network namespace", link.name));
         self.held.insert(link.index, held);
         self.rename(link);
-        self.come_under(policy, &link.name);
+        self.update_tenant(policy, &link.name);
     }
 
     /// A device's tenant may have changed, and with it the rules of its connections.
-    fn come_under(&mut self, policy: &Policy, device: &str) {
+    fn update_tenant(&mut self, policy: &Policy, device: &str) {
         if let Err(error) = self.apply(policy) {
-            journal::error(&format!("{device}: still has its previous rules: {error}"));
+            journal::error(&format!("{device}: keeps its previous rules: {error}"));
         }
     }
 
-    /// A device has gone, or was moved to another network namespace.
-    pub(crate) fn gone(&mut self, index: u32) {
+    /// A device was deleted, or moved to another network namespace.
+    pub(crate) fn device_gone(&mut self, index: u32) {
         self.left.remove(&index);
         let Some(mut held) = self.held.remove(&index) else { return };
         held.emitting = None;
-        self.churn.go_on();
+        self.churn.restart();
         let device = held.port.device().to_owned();
         if held.port.is_attached().unwrap_or(false) {
-            // Where other devices of the guest are here, nobody knows which connections pass this one.
+            // If other devices of the guest are here, any of its connections may pass those.
             let drains = !self.held.values().any(|other| other.index == held.index);
             let draining = if drains { ": draining" } else { "" };
             journal::notice(&format!("{device} was moved to another network namespace{draining}"));
-            held.drain_or_not(drains);
-            // Those here are not those there, which nobody looks at.
+            held.set_draining(drains);
+            // The neighbours here are not those there, which are not watched.
             held.neighbours = Neighbours::default();
             self.elsewhere.push(held);
             return;
         }
         let is_kept = self.has_other(held.index);
-        // Of those that were moved, no news comes.
+        // Moved devices send no events here.
         if !self.held.values().any(|other| other.index == held.index) {
             let moved = self.elsewhere.iter_mut().filter(|other| other.index == held.index);
-            moved.for_each(|other| other.drain_or_not(true));
+            moved.for_each(|other| other.set_draining(true));
         }
         match held.port.detach() {
             Ok(_) if is_kept => {
-                journal::info(&format!("{device} has gone; its guest has other devices"));
+                journal::info(&format!("{device} is gone; its guest has other devices"));
             }
-            Ok(flows) => journal::info(&format!("{device} has gone, with {flows} connection(s)")),
+            Ok(flows) => journal::info(&format!("{device} is gone, with {flows} connection(s)")),
             // Another command may have removed it a moment before.
-            Err(error) => journal::info(&format!("{device} has gone: {error}")),
+            Err(error) => journal::info(&format!("{device} is gone: {error}")),
         }
     }
 }

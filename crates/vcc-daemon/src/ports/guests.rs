@@ -33,20 +33,20 @@ impl Ports {
         tenants.into_iter().collect()
     }
 
-    /// A port drains when the policy has none of its devices, or none of these is here any more: nobody
-    /// knows which of its connections pass which device.
+    /// A port drains when the policy names none of its devices, or none of these is here any more: which
+    /// connections pass which device is unknown.
     pub(super) fn drain_unwanted(&mut self, policy: &Policy) {
         let is_wanted = |held: &&Held| policy.port_of(held.port.device()).is_some();
         let wanted: HashSet<u32> =
             self.held.values().filter(is_wanted).map(|held| held.index).collect();
         for held in self.held.values_mut().chain(&mut self.elsewhere) {
-            held.drain_or_not(!wanted.contains(&held.index));
+            held.set_draining(!wanted.contains(&held.index));
         }
     }
 
     /// Lets one device of each guest send to it, if its rules ask for that.
     pub(super) fn emit(&mut self, policy: &Policy) {
-        let is_sending = |held: &&Held| held.emitting.as_ref().is_some_and(|it| it.goes_on());
+        let is_sending = |held: &&Held| held.emitting.as_ref().is_some_and(|it| it.is_running());
         let sending = self.held.iter().filter(|(_, held)| is_sending(held));
         let mut by: HashMap<u32, u32> = HashMap::new();
         for (ifindex, held) in sending {
@@ -54,7 +54,7 @@ impl Ports {
         }
         for (ifindex, held) in &mut self.held {
             let by = by.entry(held.index).or_insert(*ifindex);
-            held.emit_or_not(policy, by != ifindex);
+            held.set_emitting(policy, by != ifindex);
         }
     }
 

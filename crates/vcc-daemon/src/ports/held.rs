@@ -6,7 +6,7 @@ use vcc_port::coexistence::Finding;
 use vcc_port::{Port, Shortage};
 
 use super::neighbours::Neighbours;
-use super::sight::Sight;
+use super::visibility::Visibility;
 use crate::emitting::Emitting;
 use crate::{Result, journal};
 
@@ -23,7 +23,7 @@ pub(crate) struct Held {
     pub(super) silent: Option<String>,
     /// The shortage found at the last check.
     pub(super) shortage: Option<Shortage>,
-    pub(super) sight: Sight,
+    pub(super) visibility: Visibility,
     pub(super) neighbours: Neighbours,
     /// The device was given a name that is not UTF-8, by which it cannot be opened.
     pub(super) is_misnamed: bool,
@@ -40,27 +40,27 @@ impl Held {
             emitting: None,
             silent: None,
             shortage: None,
-            sight: Sight::default(),
+            visibility: Visibility::default(),
             neighbours: Neighbours::default(),
             is_misnamed: false,
         }
     }
 
-    /// Who else works on the device and hurts.
+    /// Other programs at the device that interfere.
     pub(crate) fn harmful_neighbours(&self) -> &[Finding] {
         self.neighbours.harmful()
     }
 
-    pub(super) fn drain_or_not(&mut self, drain: bool) {
+    pub(super) fn set_draining(&mut self, drain: bool) {
         let device = self.port.device();
-        let (mode, told) = match (drain, self.draining) {
-            (true, false) => (Mode::Drain, "draining: the policy no longer has this port"),
+        let (mode, what) = match (drain, self.draining) {
+            (true, false) => (Mode::Drain, "draining: the policy no longer names this port"),
             (false, true) => (Mode::Enforce, "no longer draining"),
             _ => return,
         };
         match self.port.set_mode(mode) {
             Ok(()) => {
-                journal::info(&format!("{device}: {told}"));
+                journal::info(&format!("{device}: {what}"));
                 self.draining = drain;
             }
             Err(error) => journal::warning(&format!("{device}: {error}")),
@@ -71,7 +71,7 @@ impl Held {
         self.draining && self.port.drain().is_ok_and(|dependent| dependent == 0)
     }
 
-    pub(super) fn compare_size(&self, max_flows: u32) {
+    pub(super) fn check_table_size(&self, max_flows: u32) {
         let Ok(has) = self.port.max_flows() else { return };
         if has != max_flows {
             journal::notice(&format!(
@@ -82,18 +82,18 @@ impl Held {
         }
     }
 
-    pub(super) fn look_inside(&self, tunnels: Tunnels) {
+    pub(super) fn set_tunnels(&self, tunnels: Tunnels) {
         if let Err(error) = self.port.set_inside(tunnels) {
             journal::warning(&format!("{}: {error}", self.port.device()));
         }
     }
 
-    pub(super) fn look_at_usage(&mut self) {
+    pub(super) fn check_usage(&mut self) {
         let before = self.shortage;
         // A port that cannot be read is reported elsewhere.
         if let (Ok(usage), Ok(max_flows)) = (self.port.usage(), self.port.max_flows()) {
             self.shortage = usage.shortage(max_flows, before);
-            self.sight.has_flows(usage.flows);
+            self.visibility.note_flows(usage.flows);
         }
         if self.shortage == before {
             return;
@@ -101,27 +101,27 @@ impl Held {
         let device = self.port.device();
         match self.shortage {
             Some(shortage) => journal::warning(&describe_shortage(device, shortage)),
-            None => journal::notice(&format!("{device}: the flow table has room again")),
+            None => journal::notice(&format!("{device}: the flow table has free entries again")),
         }
     }
 
-    /// Compares what passed the device with what vcc saw of it.
-    pub(super) fn look_at_sight(&mut self, packets: u64) {
+    /// Compares the packets that passed the device with those that vcc saw.
+    pub(super) fn check_visibility(&mut self, packets: u64) {
         // A port that cannot be read is reported elsewhere.
         let Ok(counters) = self.port.counters() else { return };
-        let before = self.sight.unseen().is_some();
-        self.sight.look(packets, counters.iter().map(|(_, count)| count).sum());
+        let before = self.visibility.unseen().is_some();
+        self.visibility.compare(packets, counters.iter().map(|(_, count)| count).sum());
         let device = self.port.device();
-        match (before, self.sight.unseen()) {
+        match (before, self.visibility.unseen()) {
             (false, Some(packets)) => journal::warning(&describe_blindness(device, packets)),
             (true, None) => journal::notice(&format!("{device}: sees its packets again")),
             _ => {}
         }
     }
 
-    /// Starts or stops sending to the guest, as the rules of its tenant ask for. `is_sent`: it is sent to
-    /// already, by another of its devices.
-    pub(super) fn emit_or_not(&mut self, policy: &Policy, is_sent: bool) {
+    /// Starts or stops sending to the guest, as the rules of its tenant require. `is_sent`: another of the
+    /// guest's devices sends to it already.
+    pub(super) fn set_emitting(&mut self, policy: &Policy, is_sent: bool) {
         if is_sent {
             self.emitting = None;
             self.silent = None;
@@ -162,6 +162,6 @@ pub(super) fn describe_shortage(device: &str, shortage: Shortage) -> String {
 pub(crate) fn describe_blindness(device: &str, packets: u64) -> String {
     format!(
         "{device}: {packets} packets passed the device, and vcc saw none of them \
-         (`vcc doctor --device {device}` tells who is in the way)"
+         (`vcc doctor --device {device}` names the program in the way)"
     )
 }

@@ -1,13 +1,13 @@
 //! The ports under the policy.
 
+mod checks;
 mod churn;
 mod devices;
 mod guests;
 mod held;
-mod left;
-mod look;
 mod neighbours;
-mod sight;
+mod unattached;
+mod visibility;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{Result, journal};
 use churn::Churn;
 use held::describe_shortage;
 pub(crate) use held::{Held, describe_blindness};
-use left::Left;
+use unattached::Unattached;
 
 pub(crate) struct Ports {
     host: Arc<Host>,
@@ -33,11 +33,11 @@ pub(crate) struct Ports {
     epoch: u32,
     /// By ifindex.
     held: BTreeMap<u32, Held>,
-    /// Ports under the policy whose devices are in other network namespaces, from where no news
-    /// comes.
+    /// Ports under the policy whose devices are in other network namespaces, which send no
+    /// events here.
     elsewhere: Vec<Held>,
     /// By ifindex.
-    left: HashMap<u32, Left>,
+    left: HashMap<u32, Unattached>,
     attach_failures: u64,
     churn: Churn,
     /// When the packets of the devices were last compared with what vcc saw.
@@ -56,10 +56,10 @@ impl Ports {
     /// Takes over the ports that earlier daemons left pinned; the caller has checked their version.
     pub(crate) fn adopt(heartbeat: &mut Heartbeat) -> Result<Self> {
         for device in Port::sweep()? {
-            journal::notice(&format!("{device} has gone: removed what was left of it"));
+            journal::notice(&format!("{device} is gone: removed its pinned maps"));
         }
         if let Some(why) = Expedited::obstacle() {
-            journal::notice(&format!("attaching takes some 40 ms a port: {why}"));
+            journal::notice(&format!("attaching takes about 40 ms per port: {why}"));
         }
         let host = take_over(Host::open()?);
         let turning = host.turn_wheels()?;
@@ -120,13 +120,12 @@ impl Ports {
         self.held.values().chain(&self.elsewhere)
     }
 
-    /// Devices that should be ports and are none.
-    pub(crate) fn left(&self) -> impl Iterator<Item = &Left> {
+    /// Devices that should be ports and are not.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &Unattached> {
         self.left.values().filter(|left| !left.is_served)
     }
 
-    /// How often a device could not be made a port. A repetition for the same reason does not
-    /// count.
+    /// How often attaching to a device failed. Repeated failures for the same reason count once.
     pub(crate) fn attach_failures(&self) -> u64 {
         self.attach_failures
     }
@@ -148,12 +147,12 @@ impl Ports {
         })
     }
 
-    /// Ports that see nothing of what passes their devices, and how many packets that was.
+    /// Ports that see no packet of their devices, and how many packets passed.
     pub(crate) fn blind(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.held.values().filter_map(|held| Some((held.port.device(), held.sight.unseen()?)))
+        self.held.values().filter_map(|held| Some((held.port.device(), held.visibility.unseen()?)))
     }
 
-    /// Who else works on the devices of ports and hurts, by the device.
+    /// Other programs at the devices of ports that interfere, by device.
     pub(crate) fn neighbours(&self) -> impl Iterator<Item = (&str, &Finding)> {
         self.held().flat_map(|held| {
             held.harmful_neighbours().iter().map(|finding| (held.port.device(), finding))
@@ -175,7 +174,7 @@ impl Ports {
     }
 
     /// Leaves the policy in force as it is.
-    pub(crate) fn go_on(&mut self) -> Result<()> {
+    pub(crate) fn keep_policy(&mut self) -> Result<()> {
         self.epoch = self.shared.epoch()?;
         Ok(())
     }
@@ -202,8 +201,8 @@ impl Ports {
             held.tenant = selected.and_then(|port| port.tenant()).map(str::to_owned);
             held.guest = selected.and_then(|port| port.guest()).map(str::to_owned);
             if let Some(selected) = selected {
-                held.compare_size(selected.max_flows());
-                held.look_inside(selected.inside());
+                held.check_table_size(selected.max_flows());
+                held.set_tunnels(selected.inside());
             }
         }
         self.drain_unwanted(policy);
@@ -215,24 +214,24 @@ impl Ports {
 /// Tenant, guest, size of the table, tunnels.
 type Terms<'a> = (Option<&'a str>, Option<&'a str>, u32, u32);
 
-/// What a policy makes of a device; None: no port.
+/// The port that a policy makes of a device; None: no port.
 fn terms<'a>(policy: &'a Policy, device: &str) -> Option<Terms<'a>> {
     let port = policy.port_of(device)?;
     Some((port.tenant(), port.guest(), port.max_flows(), port.inside().bits()))
 }
 
-/// Makes the ports there are call the programs of this version of vcc. If the kernel refuses these, the
-/// previous ones go on.
+/// Makes existing ports call the programs of this version of vcc. If the kernel refuses these, the
+/// previous ones keep running.
 fn take_over(host: Arc<Host>) -> Arc<Host> {
     match Arc::clone(&host).take_over() {
         Ok((host, replaced)) => {
             if replaced {
-                journal::notice("the ports there are call newer programs");
+                journal::notice("existing ports run the newer programs now");
             }
             host
         }
         Err(error) => {
-            journal::error(&format!("an upgrade of the ports' programs failed: {error}"));
+            journal::error(&format!("upgrading the ports' programs failed: {error}"));
             host
         }
     }

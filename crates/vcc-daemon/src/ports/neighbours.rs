@@ -1,4 +1,4 @@
-//! Who else works on the devices of ports, and hurts.
+//! Other programs at the devices of ports that interfere.
 
 use std::cmp::Reverse;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::journal;
 
 /// How often ports are chosen to be looked at. All devices of the namespace are listed for it.
 const CHOOSE: Duration = Duration::from_secs(5);
-/// Nothing else is done while ports are looked at, so that only goes on for so many ports, and so
-/// long.
+/// The daemon does nothing else while it inspects ports, so the number of ports and the time are
+/// limited.
 const MOST_PORTS: usize = 16;
 const LONGEST: Duration = Duration::from_millis(50);
-/// So many ports are asked at a time for the revisions of their hooks: each question takes the
-/// kernel's lock of all devices.
+/// Ports asked for the revisions of their hooks at a time: each question takes the kernel's lock of
+/// all devices.
 const MOST_ASKED: usize = 256;
-/// A port is looked at again after that: filters and queues change without news.
+/// A port is inspected again after this time: filters and queues change without events.
 const AGAIN: Duration = Duration::from_secs(60);
-/// A port whose device changes all the time is not looked at more often than that.
+/// A port whose device changes all the time is not inspected more often than this.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// What is known of a port's neighbours.
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct Neighbours {
     looked: Option<Instant>,
     revisions: Option<[u64; 2]>,
-    /// Something at the device has changed since it was looked at.
+    /// The device has changed since it was inspected.
     has_changed: bool,
     harmful: Vec<Finding>,
 }
@@ -85,7 +85,7 @@ impl Ports {
             return;
         }
         let looked = self.look_at(due.into_iter().map(|(_, ifindex)| ifindex), now);
-        journal::failure(&mut self.cannot_look, "cannot tell who else works on ports", looked);
+        journal::failure(&mut self.cannot_look, "cannot list other programs at the ports", looked);
     }
 
     /// All are looked at, and the last error is returned.
@@ -106,7 +106,7 @@ impl Ports {
                     findings.retain(Finding::is_harmful);
                     held.neighbours.found(device, findings);
                 }
-                // It has gone, or has another name: the news of that is still to come.
+                // It is gone or renamed: that event follows.
                 Err(Error::NoSuchDevice { .. }) => {}
                 Err(error) => result = Err(error),
             }
@@ -117,11 +117,11 @@ impl Ports {
         result
     }
 
-    /// No news tells that a program was attached to a TCX hook.
+    /// No event announces that a program was attached to a TCX hook.
     fn ask_for_revisions(&mut self) {
         let from = std::mem::take(&mut self.asked_up_to);
         for (ifindex, held) in self.held.range_mut(from..).take(MOST_ASKED) {
-            // A device that cannot be asked is still looked at, which tells why that fails.
+            // A device that cannot be asked is inspected all the same, which reports why that fails.
             if let Ok(revisions) = coexistence::revisions(*ifindex) {
                 held.neighbours.compare(revisions);
             }

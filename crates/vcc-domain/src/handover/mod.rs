@@ -144,7 +144,7 @@ impl State {
         if connections > max {
             return Err(CannotTakeOver::NoRoom { connections, max });
         }
-        let fields = Fields::of(&header.fields).map_err(CannotTakeOver::Lacks)?;
+        let fields = Fields::from_names(&header.fields).map_err(CannotTakeOver::Lacks)?;
         let mut rows = Rows { rest: rows, read: 0 };
         let state = State {
             connections: rows.take(connections)?,

@@ -226,7 +226,7 @@ mod tests {
             ..Default::default()
         };
         let row = Travelling {
-            flow: Row::of(&connection),
+            flow: Row::from_connection(&connection),
             macs: Some(macs),
             latest: Some(LatestRow {
                 ack: u32::MAX,

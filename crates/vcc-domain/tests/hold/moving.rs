@@ -123,7 +123,7 @@ fn each_byte_that_is_changed_is_noticed() {
 }
 
 #[test]
-fn other_versions_are_told_apart() {
+fn other_versions_are_recognised() {
     let state = state_of(&promised().1);
     let of = |from, to| taken(&edited(&state, from, to));
     assert_eq!(of("\"vcc_domain\":1", "\"vcc_domain\":9"), Err(CannotTakeOver::OtherFormat(9)));

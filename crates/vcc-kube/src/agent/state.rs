@@ -1,4 +1,4 @@
-//! What a node's agent knows: what it hears becomes an edition, which the host puts in force or refuses.
+//! The state of a node's agent: it turns changes into an edition, which the host puts in force or refuses.
 
 mod report;
 
@@ -11,12 +11,12 @@ use tokio::sync::watch as latest;
 use super::watches::Watches;
 use super::{Beginning, Change};
 use crate::activity::{Activities, EVERY};
+use crate::cluster_state::{ClusterState, has_device};
 use crate::edition::{Edition, Policies};
 use crate::host::Host;
 use crate::memory::{Memory, Remembered};
 use crate::pause::share_of;
 use crate::resource::{Labels, Pod, PolicyObject};
-use crate::scene::{Scene, has_device};
 use crate::search::Search;
 use crate::status::NodeStatus;
 use crate::store::{News, Store};
@@ -45,18 +45,18 @@ pub(super) struct State<H> {
     listed: Instant,
     /// When the agent began.
     began: Instant,
-    /// What the API server has to tell of before there can be another edition, and since when.
+    /// The objects that the API server must list before the next edition, and since when they are missing.
     awaited: Option<(&'static str, Instant)>,
     /// Selectors of peers have not been heard of.
     unheard_since: Option<Instant>,
     /// Only news of them make a difference: what does not depend on them is in force.
     are_unheard_given_up: bool,
-    /// What is in force is not remembered.
+    /// The edition in force is not stored yet.
     unkept_since: Option<Instant>,
     own: Store<Pod>,
     namespaces: Store<Labels>,
     peers: BTreeMap<Arc<str>, Store<Pod>>,
-    scene: Scene,
+    cluster: ClusterState,
     search: Search,
     activities: Activities,
     watches: Watches,
@@ -99,7 +99,7 @@ impl<H: Host> State<H> {
             own: Store::default(),
             namespaces: Store::default(),
             peers: BTreeMap::new(),
-            scene: Scene::default(),
+            cluster: ClusterState::default(),
             search: Search::new(began),
             activities: Activities::new(share_of(EVERY)),
             watches,
@@ -111,24 +111,24 @@ impl<H: Host> State<H> {
     }
 
     /// Returns whether it may make a difference.
-    pub(super) fn hear(&mut self, change: Change) -> bool {
+    pub(super) fn handle(&mut self, change: Change) -> bool {
         match change {
             Change::Policies(news) => {
                 self.has_room |= self.makes_room(&news);
-                let has_changed = self.policy_objects.hear(news);
+                let has_changed = self.policy_objects.apply(news);
                 self.are_policies_unread |= has_changed;
                 has_changed
             }
             Change::OwnPods(news) => {
-                let has_changed = self.own.hear(news);
+                let has_changed = self.own.apply(news);
                 if has_changed {
                     self.search.begin_anew(Instant::now());
                 }
                 has_changed
             }
-            Change::Namespaces(news) => self.namespaces.hear(news),
+            Change::Namespaces(news) => self.namespaces.apply(news),
             Change::Peers(selector, news) => {
-                self.peers.get_mut(&selector).is_some_and(|peers| peers.hear(news))
+                self.peers.get_mut(&selector).is_some_and(|peers| peers.apply(news))
             }
             Change::Devices => {
                 self.search.begin_anew(Instant::now());
@@ -155,7 +155,7 @@ impl<H: Host> State<H> {
         }
     }
 
-    /// Whether something is to come that no event tells.
+    /// Whether something is due that has no event.
     pub(super) fn is_waiting(&mut self, now: Instant) -> bool {
         self.search.is_due(now)
             || (self.unheard_since.is_some() && !self.are_unheard_given_up)
@@ -167,8 +167,8 @@ impl<H: Host> State<H> {
         let Some(what) = self.prepare() else {
             self.awaited = None;
             self.look_at_scene();
-            let edition = self.policies.compile(&self.node, &self.scene);
-            let missing = edition.without_device(&self.node, &self.scene);
+            let edition = self.policies.compile(&self.node, &self.cluster);
+            let missing = edition.without_device(&self.node, &self.cluster);
             self.search.looked(missing.into_iter(), Instant::now());
             self.put(edition);
             return;
@@ -178,7 +178,7 @@ impl<H: Host> State<H> {
         }
     }
 
-    /// Returns what the API server has to tell of first, if it has.
+    /// Returns the objects that the API server must list first, if any.
     fn prepare(&mut self) -> Option<&'static str> {
         if !self.policy_objects.is_complete() {
             return Some(POLICIES);
@@ -187,20 +187,21 @@ impl<H: Host> State<H> {
             return Some("this node's pods");
         }
         if std::mem::take(&mut self.are_policies_unread) {
-            self.policies.are(self.policy_objects.objects());
+            self.policies.set_objects(self.policy_objects.objects());
         }
         let needs = self.policies.needs(&self.node);
         self.watches.follow(&needs, &mut self.peers);
-        self.scene.are_namespaces_unheard = needs.namespaces && !self.namespaces.is_complete();
-        let unheard = self.peers.iter().filter(|(_, peers)| !peers.is_complete());
-        self.scene.unheard = unheard.map(|(selector, _)| selector.to_string()).collect();
+        self.cluster.are_namespaces_missing = needs.namespaces && !self.namespaces.is_complete();
+        let missing_peers = self.peers.iter().filter(|(_, peers)| !peers.is_complete());
+        self.cluster.missing_peers =
+            missing_peers.map(|(selector, _)| selector.to_string()).collect();
         self.selected()
     }
 
     /// What selectors mean is to be heard of first: for ever, where a policy in force depends on it; else
     /// for a moment, because the API server may refuse it.
     fn selected(&mut self) -> Option<&'static str> {
-        if self.scene.has_heard_all() {
+        if self.cluster.is_complete() {
             self.unheard_since = None;
             return None;
         }
@@ -208,24 +209,24 @@ impl<H: Host> State<H> {
         let in_force = self.policies.needs_in_force(&self.node);
         self.are_unheard_given_up = since.elapsed() >= TRY_AGAIN;
         let is_early = !self.are_unheard_given_up;
-        if self.scene.are_namespaces_unheard && (is_early || in_force.namespaces) {
+        if self.cluster.are_namespaces_missing && (is_early || in_force.namespaces) {
             return Some("namespaces");
         }
-        let is_needed = is_early || !in_force.peers.is_disjoint(&self.scene.unheard);
+        let is_needed = is_early || !in_force.peers.is_disjoint(&self.cluster.missing_peers);
         is_needed.then_some("the pods that rules name as peers")
     }
 
     fn look_at_scene(&mut self) {
-        self.scene.namespaces.clone_from(self.namespaces.objects());
-        self.scene.own.clone_from(self.own.objects());
-        self.scene.peers = self.peers.values().flat_map(|it| it.objects().clone()).collect();
-        let pods = self.scene.own.values().filter(|pod| has_device(pod));
-        self.scene.devices = self.host.devices(&pods.collect::<Vec<&Pod>>());
+        self.cluster.namespaces.clone_from(self.namespaces.objects());
+        self.cluster.own.clone_from(self.own.objects());
+        self.cluster.peers = self.peers.values().flat_map(|it| it.objects().clone()).collect();
+        let pods = self.cluster.own.values().filter(|pod| has_device(pod));
+        self.cluster.devices = self.host.devices(&pods.collect::<Vec<&Pod>>());
     }
 
     fn put(&mut self, mut edition: Edition) {
         if let (Err(why), None) = (&edition.text, &self.text) {
-            // The host does not have what the agent remembers, and goes on with what it has.
+            // The host lacks the edition that the agent remembers, and keeps its present one.
             edition.is_refused(&why.clone(), None);
             self.failed = None;
             self.edition = Some(edition);
@@ -234,7 +235,7 @@ impl<H: Host> State<H> {
         let in_force = self.text.as_ref();
         let wanted = edition.text.as_ref().ok();
         let is_there = wanted.is_none() || wanted == in_force;
-        // What the host refused is its problem until it is told of something else: of what it has, too.
+        // A refusal remains a problem until the host is given another edition, even the one in force.
         let text = wanted.or(in_force).filter(|_| !is_there || self.failed.is_some());
         let Some(text) = text.cloned() else {
             self.failed = None;
@@ -263,7 +264,7 @@ impl<H: Host> State<H> {
                     self.is_in_force(edition);
                     return;
                 }
-                // What is in force is what was before.
+                // The previous edition stays in force.
                 edition.is_refused(&why, self.edition.as_ref());
                 self.edition = Some(edition);
             }

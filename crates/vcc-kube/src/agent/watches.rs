@@ -8,8 +8,8 @@ use kube::runtime::watcher::Config;
 use tokio::sync::mpsc;
 
 use super::Change;
+use crate::cluster_state::Needs;
 use crate::resource::{self, BareResource, Pod, PodResource};
-use crate::scene::Needs;
 use crate::store::Store;
 use crate::summarist::watch_policies;
 use crate::trouble::Troubles;
@@ -33,12 +33,12 @@ impl Watches {
         troubles: Troubles,
         node: &str,
     ) -> Self {
-        let tell = wake.clone();
-        let tell = move |news| tell.send(Change::OwnPods(news)).is_ok();
+        let send = wake.clone();
+        let send = move |news| send.send(Change::OwnPods(news)).is_ok();
         // From the server's cache: etcd would have to look at all pods of the cluster.
         let config = Config::default().any_semantic().fields(&format!("spec.nodeName={node}"));
         let why = (&troubles, " of this node");
-        let own = watch(&client, &resource::pods(), config, why, by_uid, tell);
+        let own = watch(&client, &resource::pods(), config, why, by_uid, send);
         let policies = policies(&client, &troubles, wake.clone());
         let peers = BTreeMap::new();
         Self { client, wake, troubles, policies, _own: own, namespaces: None, peers }
@@ -51,8 +51,8 @@ impl Watches {
     /// Begins what is needed, and ends what is not.
     pub(super) fn follow(&mut self, needs: &Needs, peers: &mut BTreeMap<Arc<str>, Store<Pod>>) {
         if needs.namespaces && self.namespaces.is_none() {
-            let tell = self.wake.clone();
-            let tell = move |news| tell.send(Change::Namespaces(news)).is_ok();
+            let send = self.wake.clone();
+            let send = move |news| send.send(Change::Namespaces(news)).is_ok();
             let read = |namespace: BareResource| {
                 let metadata = namespace.metadata;
                 (metadata.name.unwrap_or_default(), metadata.labels.unwrap_or_default())
@@ -60,7 +60,7 @@ impl Watches {
             let resource = resource::namespaces();
             let config = Config::default().any_semantic();
             let why = (&self.troubles, "");
-            self.namespaces = Some(watch(&self.client, &resource, config, why, read, tell));
+            self.namespaces = Some(watch(&self.client, &resource, config, why, read, send));
         }
         let is_needed = |selector: &Arc<str>| needs.peers.contains(&**selector);
         self.peers.retain(|selector, _| is_needed(selector));
@@ -70,13 +70,13 @@ impl Watches {
                 continue;
             }
             let selector: Arc<str> = selector.as_str().into();
-            let (tell, key) = (self.wake.clone(), selector.clone());
-            let tell = move |news| tell.send(Change::Peers(key.clone(), news)).is_ok();
+            let (send, key) = (self.wake.clone(), selector.clone());
+            let send = move |news| send.send(Change::Peers(key.clone(), news)).is_ok();
             let config = Config::default().any_semantic().labels(&selector);
             let labels = if selector.is_empty() { "any" } else { &selector };
             let why = format!(" with labels: {labels}");
             let why = (&self.troubles, why.as_str());
-            let watch = watch(&self.client, &resource::pods(), config, why, by_uid, tell);
+            let watch = watch(&self.client, &resource::pods(), config, why, by_uid, send);
             peers.insert(selector.clone(), Store::default());
             self.peers.insert(selector, watch);
         }

@@ -1,5 +1,5 @@
-//! Addresses in other network namespaces, which the kernel tells by the number that ours has for them:
-//! nobody has to enter one, or to be privileged in it.
+//! Addresses in other network namespaces, which the kernel reports with the number that ours has for them:
+//! no process has to enter one, or needs privileges in it.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,7 +14,7 @@ const ADDRESS_HEADER_BYTES: usize = 8;
 const TARGET_NAMESPACE: u16 = 10;
 
 /// The devices that lead to addresses. A namespace that is gone, or that cannot be asked, has none, and
-/// nobody can tell which one an address is behind that several have.
+/// the device of an address that several have is unknown.
 pub fn of_other_ends(links: &[&Link]) -> HashMap<IpAddr, String> {
     let mut devices: HashMap<u32, Vec<&Link>> = HashMap::new();
     for link in links {
@@ -22,7 +22,7 @@ pub fn of_other_ends(links: &[&Link]) -> HashMap<IpAddr, String> {
     }
     let mut found = Vec::new();
     for (namespace, links) in devices {
-        // With several devices nobody can tell which one an address is behind.
+        // With several devices, the one that leads to an address is unknown.
         let [link] = links.as_slice() else { continue };
         let addresses = netlink::dump_some(libc::RTM_GETADDR, &question(namespace));
         for address in addresses.iter().flatten().filter_map(|payload| read(payload)) {

@@ -28,7 +28,7 @@ pub struct CniResult {
     /// Its name in the pod.
     interface: String,
     addresses: Vec<IpAddr>,
-    /// Of which a bridge may be one.
+    /// A bridge may be among them.
     pub host_devices: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl CniResult {
     fn is_of(&self, pod: &Pod) -> bool {
         match &self.pod_uid {
             Some(uid) => *uid == pod.uid,
-            // Old runtimes do not tell the UID.
+            // Old runtimes do not store the UID.
             None => {
                 self.pod_name.as_ref() == Some(&pod.name)
                     && self.pod_namespace.as_ref() == Some(&pod.namespace)
@@ -130,13 +130,13 @@ fn read(path: &Path) -> Option<CniResult> {
     Some(CniResult { pod_uid, pod_namespace, pod_name, interface, addresses, host_devices })
 }
 
-/// Calls `tell` after each new result, on a thread of its own, until it returns false.
-pub fn watch(cache: PathBuf, tell: impl Fn() -> bool + Send + 'static) -> std::io::Result<()> {
+/// Calls `wake` after each new result, on a thread of its own, until it returns false.
+pub fn watch(cache: PathBuf, wake: impl Fn() -> bool + Send + 'static) -> std::io::Result<()> {
     /// The directory appears with the first pod.
     const LOOK_AGAIN: Duration = Duration::from_secs(10);
     let follow = move || {
         loop {
-            if !follow(&cache.join(RESULTS), &tell) {
+            if !follow(&cache.join(RESULTS), &wake) {
                 return;
             }
             thread::sleep(LOOK_AGAIN);
@@ -146,14 +146,14 @@ pub fn watch(cache: PathBuf, tell: impl Fn() -> bool + Send + 'static) -> std::i
 }
 
 /// Returns true when there is nothing to follow any more.
-fn follow(results: &Path, tell: &impl Fn() -> bool) -> bool {
+fn follow(results: &Path, wake: &impl Fn() -> bool) -> bool {
     let Ok(mut inotify) = Inotify::init() else { return true };
     let changes = WatchMask::CLOSE_WRITE | WatchMask::MOVED_TO | WatchMask::DELETE_SELF;
     if inotify.watches().add(results, changes | WatchMask::ONLYDIR).is_err() {
         return true;
     }
     // What came before the watch.
-    if !tell() {
+    if !wake() {
         return false;
     }
     let mut buffer = [0; 4096];
@@ -161,7 +161,7 @@ fn follow(results: &Path, tell: &impl Fn() -> bool) -> bool {
         match inotify.read_events_blocking(&mut buffer) {
             Ok(mut events) => {
                 let is_gone = events.any(|event| event.mask.contains(inotify::EventMask::IGNORED));
-                if !tell() {
+                if !wake() {
                     return false;
                 }
                 if is_gone {
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(of(&["10.88.0.5"]), ["veth-eth0"]);
         assert_eq!(of(&["10.1.0.5"]), ["veth-net1"]);
         assert_eq!(of(&["10.9.9.9", "fd00::5"]), ["veth-data0"]);
-        assert_eq!(of(&["10.9.9.9"]), ["veth-eth0"], "of a plugin that tells no addresses");
+        assert_eq!(of(&["10.9.9.9"]), ["veth-eth0"], "of a plugin that reports no addresses");
         // The sandbox is a new one, and the pod's status has the address of the old one.
         write("d", "eth0", "veth-new", "10.88.0.6/16");
         assert_eq!(of(&["10.88.0.5"]), ["veth-eth0", "veth-new"]);

@@ -1,4 +1,4 @@
-//! The host's device of each pod, whatever the CNI plugin: as the plugin's result says, which the
+//! The host's device of each pod, under any CNI plugin: as the plugin's result says, which the
 //! container runtime keeps; else the device whose other end has the pod's address; else the device that
 //! a route for that address alone leads to.
 

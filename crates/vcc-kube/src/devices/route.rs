@@ -15,7 +15,7 @@ const FIB_MATCH: u32 = 0x2000;
 const VIA: u16 = 18;
 
 /// None where the route is one for many addresses, like the default route of a node whose own device is
-/// one end of a pair, or leads to a neighbour who knows more.
+/// one end of a pair, or leads to a router.
 pub fn device_towards(address: IpAddr) -> Option<u32> {
     let (family, of_address) = match address {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),

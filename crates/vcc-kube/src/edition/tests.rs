@@ -12,8 +12,8 @@ fn object(name: &str, generation: i64, spec: Value) -> PolicyObject {
     PolicyObject { name, uid, generation, created: 0, spec: spec.into(), is_omitted: false }
 }
 
-fn are(policies: &mut Policies, objects: &[PolicyObject]) {
-    policies.are(&objects.iter().map(|it| (it.name.clone(), it.clone())).collect());
+fn set_objects(policies: &mut Policies, objects: &[PolicyObject]) {
+    policies.set_objects(&objects.iter().map(|it| (it.name.clone(), it.clone())).collect());
 }
 
 fn pod(name: &str, labels: &[(&str, &str)], address: &str) -> Pod {
@@ -28,13 +28,13 @@ fn pod(name: &str, labels: &[(&str, &str)], address: &str) -> Pod {
     }
 }
 
-fn scene() -> Scene {
+fn cluster() -> ClusterState {
     let own = [pod("web", &[("app", "web")], "10.0.0.1"), pod("job", &[], "10.0.0.2")];
     let devices = [("web", "veth1"), ("job", "veth[2]")];
-    Scene {
+    ClusterState {
         own: own.into_iter().map(|it| (it.uid.clone(), it)).collect(),
         devices: devices.map(|(a, b)| (a.to_owned(), b.to_owned())).into(),
-        ..Scene::default()
+        ..ClusterState::default()
     }
 }
 
@@ -65,8 +65,8 @@ fn a_node_gets_what_its_pods_need() {
         "rollout": { "canary": "0%", "shadow": true },
         "default": { "mode": "enforce" },
     });
-    are(&mut policies, &[object("base", 1, base), object("first", 1, first)]);
-    let edition = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[object("base", 1, base), object("first", 1, first)]);
+    let edition = policies.compile(NODE, &cluster());
     let expected = "\
 # Of the cluster's policies (kubectl get vccpolicies), what this node needs.
 # first, generation 1, in shadow mode by its rollout
@@ -105,12 +105,12 @@ mode = \"shadow\"
 
 #[test]
 fn only_pods_that_a_policy_selects_here_lack_a_device() {
-    let scene = Scene { devices: BTreeMap::new(), ..scene() };
+    let cluster = ClusterState { devices: BTreeMap::new(), ..cluster() };
     let mut policies = Policies::default();
     let mut lacking = |spec: Value| {
-        are(&mut policies, &[object("base", 1, spec)]);
-        let edition = policies.compile(NODE, &scene);
-        let lacking = edition.without_device(NODE, &scene).into_iter();
+        set_objects(&mut policies, &[object("base", 1, spec)]);
+        let edition = policies.compile(NODE, &cluster);
+        let lacking = edition.without_device(NODE, &cluster).into_iter();
         lacking.map(|it| it.name.clone()).collect::<Vec<String>>()
     };
     assert_eq!(lacking(json!({ "ports": [{ "pods": web() }] })), ["web"]);
@@ -136,21 +136,21 @@ fn of<'a>(edition: &'a Edition, name: &str) -> &'a PolicyOnNode {
 fn only_a_policy_that_is_in_force_waits_for_its_peers() {
     let mut policies = Policies::default();
     let base = object("base", 1, json!({ "priority": 1, "ports": [{ "pods": {} }] }));
-    are(&mut policies, &[base.clone(), object("next", 1, with_peers("dctcp"))]);
-    let unheard = Scene { unheard: policies.needs(NODE).peers, ..scene() };
-    assert_eq!(unheard.unheard.len(), 1);
-    let edition = policies.compile(NODE, &unheard);
+    set_objects(&mut policies, &[base.clone(), object("next", 1, with_peers("dctcp"))]);
+    let missing_peers = ClusterState { missing_peers: policies.needs(NODE).peers, ..cluster() };
+    assert_eq!(missing_peers.missing_peers.len(), 1);
+    let edition = policies.compile(NODE, &missing_peers);
     let of = |edition: &Edition| edition.policies.iter().map(|it| it.in_force).collect::<Vec<_>>();
     assert_eq!(of(&edition), [1, 0]);
-    let why = "spec.rules[0].peer_pods: the API server has not told of these pods";
+    let why = "spec.rules[0].peer_pods: the API server has not listed these pods yet";
     assert_eq!(edition.policies[1].messages, [why]);
     assert!(policies.needs_in_force(NODE).peers.is_empty());
-    let edition = policies.compile(NODE, &scene());
+    let edition = policies.compile(NODE, &cluster());
     assert_eq!(of(&edition), [1, 1]);
     policies.is_in_force(&edition);
-    assert_eq!(policies.needs_in_force(NODE).peers, unheard.unheard);
-    assert_eq!(of(&policies.compile(NODE, &unheard)), [1, 1]);
-    // An agent that begins anew says what it goes on with.
+    assert_eq!(policies.needs_in_force(NODE).peers, missing_peers.missing_peers);
+    assert_eq!(of(&policies.compile(NODE, &missing_peers)), [1, 1]);
+    // A restarted agent reports the edition that it keeps.
     let remembered = policies.remembered(NODE, "text");
     assert_eq!((of(&remembered), remembered.id), (vec![1, 1], edition.id));
 }
@@ -159,13 +159,13 @@ fn only_a_policy_that_is_in_force_waits_for_its_peers() {
 fn what_is_in_force_has_its_mode_when_the_host_refuses_what_comes_next() {
     let spec = |rollout: Value| json!({ "ports": [{ "pods": {} }], "rollout": rollout });
     let mut policies = Policies::default();
-    are(&mut policies, &[object("base", 1, spec(json!({})))]);
-    let mut before = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[object("base", 1, spec(json!({})))]);
+    let mut before = policies.compile(NODE, &cluster());
     policies.is_in_force(&before);
     let shadow = spec(json!({ "canary": "0%", "shadow": true }));
-    are(&mut policies, &[object("base", 2, shadow)]);
+    set_objects(&mut policies, &[object("base", 2, shadow)]);
     for _ in 0..2 {
-        let mut edition = policies.compile(NODE, &scene());
+        let mut edition = policies.compile(NODE, &cluster());
         assert_eq!(edition.policies[0].mode, IN_SHADOW);
         edition.is_refused("no room", Some(&before));
         let policy = &edition.policies[0];
@@ -177,8 +177,8 @@ fn what_is_in_force_has_its_mode_when_the_host_refuses_what_comes_next() {
 #[test]
 fn what_the_host_refuses_is_not_in_force() {
     let mut policies = Policies::default();
-    are(&mut policies, &[object("base", 1, json!({ "ports": [{ "pods": {} }] }))]);
-    let mut first = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[object("base", 1, json!({ "ports": [{ "pods": {} }] }))]);
+    let mut first = policies.compile(NODE, &cluster());
     first.is_refused("no room", None);
     let policy = &first.policies[0];
     assert_eq!((policy.in_force, policy.mode.as_str(), first.id.as_str()), (0, REFUSED, ""));
@@ -195,11 +195,11 @@ fn selectors_that_match_everything_or_nothing_are_no_harm() {
         "ports": [{ "pods": contradiction, "tenant": "nobody" }, { "pods": {}, "namespaces": {} }],
         "rules": [{ "name": "r", "tenant": ["nobody"] }, { "name": "s", "peer_pods": {} }],
     });
-    are(&mut policies, &[object("base", 1, spec)]);
-    let mut scene = scene();
-    scene.namespaces.insert("shop".into(), Default::default());
-    scene.peers = scene.own.clone();
-    let edition = policies.compile(NODE, &scene);
+    set_objects(&mut policies, &[object("base", 1, spec)]);
+    let mut cluster = cluster();
+    cluster.namespaces.insert("shop".into(), Default::default());
+    cluster.peers = cluster.own.clone();
+    let edition = policies.compile(NODE, &cluster);
     assert_eq!(text(&edition).matches("[[ports]]").count(), 2);
     assert!(!text(&edition).contains("base/r") && text(&edition).contains("10.0.0.1"));
 }
@@ -212,17 +212,17 @@ fn a_new_tenant_has_those_read_again_that_ask_for_a_missing_one() {
     let mut all = vec![object("a", 1, ports("x")), object("b", 1, rules("x"))];
     all.push(object("c", 1, rules("y")));
     let mut policies = Policies::default();
-    are(&mut policies, &all);
+    set_objects(&mut policies, &all);
     let warning = |policies: &Policies| policies.newest[2].warnings.len();
     assert_eq!(warning(&policies), 1, "nobody has the tenant y");
     let before = policies.newest.clone();
     all.push(object("d", 1, ports("y")));
-    are(&mut policies, &all);
+    set_objects(&mut policies, &all);
     let is_kept = |at: usize| Arc::ptr_eq(&before[at], &policies.newest[at]);
     assert_eq!((is_kept(0), is_kept(1), is_kept(2)), (true, true, false));
     assert_eq!(warning(&policies), 0);
     all.remove(0);
-    are(&mut policies, &all);
+    set_objects(&mut policies, &all);
     assert_eq!(policies.newest[0].warnings.len(), 1, "nobody has the tenant x any more");
 }
 
@@ -233,8 +233,8 @@ fn a_thousand_policies_that_are_all_broken_take_no_time() {
         object(&format!("p{number}"), 1, json!({ "priority": number, "rules": [{ "name": 1 }] }))
     };
     let objects: Vec<PolicyObject> = (0..1000).map(broken).collect();
-    are(&mut policies, &objects);
-    let edition = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &objects);
+    let edition = policies.compile(NODE, &cluster());
     assert_eq!(edition.policies.iter().filter(|it| it.mode == REFUSED).count(), 1000);
     assert_eq!(text(&edition).matches("[[").count(), 0);
 }

@@ -14,24 +14,29 @@ fn wide(mut column: Value) -> Value {
 
 pub fn of_policies() -> Value {
     json!([
-        column("Priority", "integer", ".spec.priority", "A policy of a lower number comes first."),
+        column(
+            "Priority",
+            "integer",
+            ".spec.priority",
+            "The policy with the lowest number is first."
+        ),
         column(
             "Everywhere",
             "string",
             ".status.everywhere",
-            "The nodes that do what this generation says, of all nodes.",
+            "The nodes with this generation in force, of all nodes.",
         ),
         column(
             "Refused",
             "integer",
             ".status.refused",
-            "The nodes that refused this generation, and have an earlier one or none.",
+            "The nodes that refused this generation and keep an earlier one, or none.",
         ),
         column(
             "Canary",
             "string",
             ".spec.rollout.canary",
-            "The share of nodes that have it as it is written."
+            "The share of nodes on which it is enforced."
         ),
         column(
             "Canary-Retrans",
@@ -57,14 +62,14 @@ pub fn of_policies() -> Value {
             ".status.others.rtt",
             "The median round-trip time on the other nodes."
         ),
-        column("Age", "date", ".metadata.creationTimestamp", "Since it was made."),
+        column("Age", "date", ".metadata.creationTimestamp", "The time since its creation."),
         wide(column(
             "Silent",
             "integer",
             ".status.silent",
-            "The nodes that have written nothing for three minutes.",
+            "The nodes without a report for three minutes.",
         )),
-        wide(column("Message", "string", ".status.message", "What a node says of it.")),
+        wide(column("Message", "string", ".status.message", "The message of one node about it.")),
     ])
 }
 
@@ -80,23 +85,23 @@ pub fn of_nodes() -> Value {
             "Ports",
             "integer",
             ".status.ports",
-            "Devices whose connections are under the policies."
+            "The devices whose connections the policies treat."
         ),
         column("Flows", "integer", ".status.flows", "Their connections."),
-        column("Problem", "string", ".status.problem", "What somebody has to solve first."),
-        column("Version", "string", ".status.version", "Of vcc."),
+        column("Problem", "string", ".status.problem", "The most urgent problem to solve."),
+        column("Version", "string", ".status.version", "The version of vcc."),
         column("Kernel", "string", ".status.kernel", "Of the node."),
         column(
             "Seen",
             "date",
             ".status.updated",
-            "Since the agent wrote its status, which it does each minute."
+            "The time since the agent's last report, which it writes each minute."
         ),
         wide(column(
             "Policies",
             "string",
             ".status.policies[*].name",
-            "All policies that it reads."
+            "The number of policies that the node reads."
         )),
     ])
 }

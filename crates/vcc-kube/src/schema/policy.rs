@@ -30,7 +30,7 @@ pub fn schema() -> Value {
     properties.insert(
         PRIORITY.to_owned(),
         json!({
-            "description": "A policy of a lower number comes first; each policy has another number.",
+            "description": "The policy with the lowest number is first; no two policies have the same number.",
             "type": "integer",
             "default": DEFAULT_PRIORITY,
             "x-kubernetes-validations": [{
@@ -62,14 +62,14 @@ pub fn schema() -> Value {
 
 fn rollout() -> Value {
     json!({
-        "description": "How the policy comes to the nodes.",
+        "description": "How the policy is rolled out to the nodes.",
         "type": "object",
         // What is left of it when server-side apply takes the last key away.
         "nullable": true,
         "properties": {
             CANARY: {
-                "description": "The share of nodes that have the policy as it is written, such as \
-                                \"10%\", by a hash of their names. Without it all.",
+                "description": "The share of nodes on which the policy is enforced, such as \
+                                \"10%\", chosen by a hash of their names; without it, all nodes.",
                 "type": "string",
                 "maxLength": 8,
                 "x-kubernetes-validations": [{
@@ -79,7 +79,7 @@ fn rollout() -> Value {
                 }],
             },
             SHADOW: {
-                "description": "The other nodes, or all without a canary, have the policy in shadow \
+                "description": "The other nodes, or all without a canary, run the policy in shadow \
                                 mode: they compute and report, and change nothing. Else they are as \
                                 without the policy.",
                 "type": "boolean",

@@ -13,13 +13,13 @@ fn what_the_verifier_processes() {
     if !can_attach() {
         return;
     }
-    let said = lab("bench verifier").well();
+    let printed = lab("bench verifier").well();
     let rows: Vec<Vec<&str>> =
-        said.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        printed.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
     for program in ["fast_from_guest", "all_from_guest", "all_to_guest", "sweep", "to_guest"] {
         let row = rows.iter().find(|row| row[0] == program).expect(program);
         let instructions: u32 = row[1].parse().expect("a number");
-        assert!((1..1_000_000).contains(&instructions), "{said}");
+        assert!((1..1_000_000).contains(&instructions), "{printed}");
     }
 }
 

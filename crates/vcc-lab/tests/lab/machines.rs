@@ -139,7 +139,7 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
     assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
 }
 
-/// Each connection is said to wait for one of four, and the guest's CPU to do one of three.
+/// Each connection is reported to wait for one of four, and the guest's CPU to do one of three.
 fn assert_judged(directory: &Path) {
     fs::write(directory.join("verdicts.toml"), VERDICTS).expect("written");
     let result = result(directory, "verdicts.toml");

@@ -3,17 +3,17 @@
 mod bench;
 #[path = "../../../vcc-web/tests/page/browser.rs"]
 mod browser;
+#[path = "../../../vcc/tests/command/command_output.rs"]
+mod command_output;
 mod machines;
 mod page;
 mod runs;
-#[path = "../../../vcc/tests/command/said.rs"]
-mod said;
 mod usage;
 mod virtual_time;
 
 use std::process::Command;
 
-use said::Said;
+use command_output::CommandOutput;
 
 const NAME: &str = "vcc-lab";
 
@@ -21,6 +21,6 @@ fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_vcc-lab"))
 }
 
-fn lab(arguments: &str) -> Said {
+fn lab(arguments: &str) -> CommandOutput {
     command().args(arguments.split_whitespace()).output().expect("the command").into()
 }

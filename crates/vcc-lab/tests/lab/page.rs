@@ -8,7 +8,7 @@ use vcc_testing::can_attach;
 
 use crate::browser::{Browser, Screen};
 use crate::runs::{EXPERIMENT, folder, written};
-use crate::{Said, command, lab};
+use crate::{CommandOutput, command, lab};
 
 /// A result with many cases of long names, some of which fail and some of which do not count.
 fn result(id: &str, backend: &str) -> Value {
@@ -124,7 +124,7 @@ fn what_a_run_writes_is_read() {
 }
 
 #[test]
-fn what_is_no_result_is_told_and_no_page_is_made() {
+fn a_file_that_is_no_result_is_reported_and_no_page_is_made() {
     let (folder, page) = made("no-page");
     fs::remove_file(&page).expect("removed");
     let short = folder.join("short.json");
@@ -152,7 +152,7 @@ fn checkout(name: &str) -> PathBuf {
     folder
 }
 
-fn at(folder: &Path, arguments: &str) -> Said {
+fn at(folder: &Path, arguments: &str) -> CommandOutput {
     let mut command = command();
     command.current_dir(folder).args(arguments.split_whitespace());
     command.output().expect("the command").into()

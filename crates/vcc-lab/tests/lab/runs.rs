@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use vcc_testing::{can_attach, skip};
 
-use crate::{Said, command, lab};
+use crate::{CommandOutput, command, lab};
 
 pub const EXPERIMENT: &str = r#"
 id = "short"
@@ -91,18 +91,18 @@ fn a_short_run_end_to_end() {
     let file = written(&folder, EXPERIMENT);
     let (json, plot) = (folder.join("out.json"), folder.join("out.svg"));
     let run = format!("run {file} --json {} --plot {}", json.display(), plot.display());
-    let said = lab(&run);
+    let printed = lab(&run);
     let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
     assert_eq!(report["experiment"], "short");
-    assert_eq!(said.code, i32::from(report["valid"] != true), "{report}");
-    // One run is no sample, whatever the file says.
+    assert_eq!(printed.code, i32::from(report["valid"] != true), "{report}");
+    // One run is no sample, even if the file asks for one.
     let outcome = if report["valid"] == true { "figures-only" } else { "not-valid" };
     assert_eq!(report["outcome"], outcome);
     let case = &report["cases"][0];
     assert_eq!(case["name"], "with");
     // A machine too busy for a valid run says so, and gives no figures.
     if report["valid"] == true {
-        assert!(said.stdout.contains("ratio"), "{}{}", said.stdout, said.stderr);
+        assert!(printed.stdout.contains("ratio"), "{}{}", printed.stdout, printed.stderr);
         let ratio = &case["metrics"]["ratio"];
         for field in ["median", "min", "max"] {
             assert!(ratio[field].as_f64() > Some(0.0), "{ratio}");
@@ -122,11 +122,11 @@ fn impossible() -> String {
     EXPERIMENT.replace("min = 0.2, max = 5.0", "min = 700, max = 900")
 }
 
-/// A run that does not count is the machine's affair, and is told as such.
+/// An invalid run is due to the machine, and is reported as such.
 #[track_caller]
-fn is_valid(said: &Said) -> bool {
-    let is_valid = !said.stdout.contains("NOT valid");
-    assert_eq!(said.code == 1, !is_valid, "{}{}", said.stdout, said.stderr);
+fn is_valid(printed: &CommandOutput) -> bool {
+    let is_valid = !printed.stdout.contains("NOT valid");
+    assert_eq!(printed.code == 1, !is_valid, "{}{}", printed.stdout, printed.stderr);
     if !is_valid {
         skip("the machine is too busy for a valid run");
     }
@@ -141,14 +141,18 @@ fn short_runs_give_figures_and_no_verdict() {
     let folder = folder("no-verdict");
     let file =
         written(&folder, &impossible().replace("measured_s = 1.0\nruns", "measured_s = 2.0\nruns"));
-    let said = lab(&format!("run {file} --quick --runs 3"));
-    if !is_valid(&said) {
+    let printed = lab(&format!("run {file} --quick --runs 3"));
+    if !is_valid(&printed) {
         return;
     }
-    assert_eq!(said.code, 0, "{}", said.stdout);
-    assert!(!said.stdout.contains("FAILS") && !said.stdout.contains("NOT"), "{}", said.stdout);
+    assert_eq!(printed.code, 0, "{}", printed.stdout);
+    assert!(
+        !printed.stdout.contains("FAILS") && !printed.stdout.contains("NOT"),
+        "{}",
+        printed.stdout
+    );
     let end = "short: valid, figures only: a verdict needs 3 runs of 2 s per case, and there were 3 of 1 s\n";
-    assert!(said.stdout.ends_with(end), "{}", said.stdout);
+    assert!(printed.stdout.ends_with(end), "{}", printed.stdout);
 }
 
 #[test]
@@ -159,13 +163,13 @@ fn what_is_not_reproduced_fails_with_a_code_of_its_own() {
     let folder = folder("not-reproduced");
     let file = written(&folder, &impossible());
     let json = folder.join("out.json");
-    let said = lab(&format!("run {file} --runs 3 --json {}", json.display()));
-    if !is_valid(&said) {
+    let printed = lab(&format!("run {file} --runs 3 --json {}", json.display()));
+    if !is_valid(&printed) {
         return;
     }
-    assert_eq!(said.code, 3, "{}", said.stdout);
-    assert!(said.stdout.contains("FAILS, 75 %"), "{}", said.stdout);
-    assert!(said.stdout.contains("short: valid, NOT reproduced\n"), "{}", said.stdout);
+    assert_eq!(printed.code, 3, "{}", printed.stdout);
+    assert!(printed.stdout.contains("FAILS, 75 %"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("short: valid, NOT reproduced\n"), "{}", printed.stdout);
     let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
     assert_eq!(report["outcome"], "not-reproduced");
     assert_eq!(report["cases"][0]["verdicts"][0]["judgement"], "fails");
@@ -182,13 +186,14 @@ fn a_run_ends_with_what_it_shows_in_short() {
                 text = \"It was {problem}, it is {cure}.\"\nproblem = { case = \"without\" }\n\
                 cure = { case = \"with\", min = 700 }\n[plot]";
     let file = written(&folder, &EXPERIMENT.replace("[plot]", more));
-    let said = lab(&format!("run {file} --quick"));
-    if !is_valid(&said) {
+    let printed = lab(&format!("run {file} --quick"));
+    if !is_valid(&printed) {
         return;
     }
-    let last = said.stdout.lines().last().expect("a line");
+    let last = printed.stdout.lines().last().expect("a line");
     let [was, is] = ["without", "with"].map(|case| {
-        let mut rows = said.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let mut rows =
+            printed.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let row = rows.find(|row| row.first() == Some(&case)).expect("a row");
         row[2].parse::<f64>().expect("a median") * 100.0
     });
@@ -196,7 +201,7 @@ fn a_run_ends_with_what_it_shows_in_short() {
         .split(" %")
         .filter_map(|part| part.rsplit(' ').next().and_then(|word| word.parse().ok()))
         .collect();
-    assert!((figures[0] - was).abs() < 0.6 && (figures[1] - is).abs() < 0.6, "{}", said.stdout);
+    assert!((figures[0] - was).abs() < 0.6 && (figures[1] - is).abs() < 0.6, "{}", printed.stdout);
     let end = "The cure did NOT show: 'with' should be at least 70000 %.";
     assert!(last.starts_with("It was ") && last.ends_with(end), "{last}");
     let one = lab(&format!("run {file} --quick --case with"));
@@ -205,17 +210,17 @@ fn a_run_ends_with_what_it_shows_in_short() {
 
 /// With a command that only says what a run could say.
 #[test]
-fn verifying_tells_outcomes_apart() {
+fn verifying_distinguishes_outcomes() {
     let folder = folder("verify");
     let verify = |outcome: &str, status: u8| {
-        let said = format!(
+        let printed = format!(
             "#!/bin/sh\ncase $1 in\nlist) printf 'ID  EXPERIMENT\\na-1  t\\n' ;;\nrun)\n\
              while [ \"$1\" != --json ]; do shift; done\n\
              [ -z '{outcome}' ] || printf '{{\\n  \"outcome\": \"{outcome}\",\\n}}\\n' > \"$2\"\n\
              exit {status} ;;\nesac\n"
         );
         let stub = folder.join("vcc-lab");
-        fs::write(&stub, said).expect("written");
+        fs::write(&stub, printed).expect("written");
         fs::set_permissions(&stub, fs::Permissions::from_mode(0o755)).expect("allowed");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/verify.sh");
         let run = Command::new("bash")
@@ -224,7 +229,7 @@ fn verifying_tells_outcomes_apart() {
             .env("VCC_LAB", &stub)
             .env("RESULTS", folder.join("results"))
             .output();
-        Said::from(run.expect("a shell"))
+        CommandOutput::from(run.expect("a shell"))
     };
     for (outcome, status, code, told) in [
         ("reproduced", 0, 0, "a-1: reproduced\n"),
@@ -234,9 +239,9 @@ fn verifying_tells_outcomes_apart() {
         ("", 1, 1, "a-1: NOT completed\n"),
         ("", 0, 1, "a-1: NOT completed\n"),
     ] {
-        let said = verify(outcome, status);
-        assert_eq!(said.code, code, "{outcome}: {}{}", said.stdout, said.stderr);
-        assert!(said.stdout.contains(told), "{outcome}: {}", said.stdout);
+        let printed = verify(outcome, status);
+        assert_eq!(printed.code, code, "{outcome}: {}{}", printed.stdout, printed.stderr);
+        assert!(printed.stdout.contains(told), "{outcome}: {}", printed.stdout);
     }
 }
 
@@ -275,9 +280,9 @@ fn an_interrupted_run_ends_and_leaves_nothing() {
     assert!(running(), "the run did not begin");
     // SAFETY: a plain system call, at a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(pid as libc::pid_t, libc::SIGINT) }, 0);
-    let said = Said::from(child.wait_with_output().expect("ended"));
-    assert_eq!(said.code, 1, "{}", said.stderr);
-    assert!(said.stderr.contains("interrupted"), "{}", said.stderr);
+    let printed = CommandOutput::from(child.wait_with_output().expect("ended"));
+    assert_eq!(printed.code, 1, "{}", printed.stderr);
+    assert!(printed.stderr.contains("interrupted"), "{}", printed.stderr);
     // The namespaces end with this process, which alone held them.
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
 }

@@ -10,14 +10,14 @@ use serde_json::Value;
 use vcc_testing::can_attach;
 
 use crate::runs::{EXPERIMENT, folder, written};
-use crate::{Said, command, lab};
+use crate::{CommandOutput, command, lab};
 
 /// The report of a run of the short experiment.
 fn run(folder: &Path, file: &str, arguments: &str) -> Value {
     let json = folder.join("out.json");
     let json = json.display();
-    let said = lab(&format!("run {file} --backend virtual {arguments} --json {json}"));
-    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    let printed = lab(&format!("run {file} --backend virtual {arguments} --json {json}"));
+    assert_eq!(printed.code, 0, "{}{}", printed.stdout, printed.stderr);
     serde_json::from_slice(&fs::read(json.to_string()).expect("figures")).expect("JSON")
 }
 
@@ -84,7 +84,7 @@ fn guests_are_held_to_their_limits() {
 }
 
 #[test]
-fn what_a_backend_cannot_do_is_told_before_anything_runs() {
+fn missing_abilities_of_a_backend_are_reported_before_anything_runs() {
     if !can_attach() {
         return;
     }
@@ -105,7 +105,7 @@ fn what_a_backend_cannot_do_is_told_before_anything_runs() {
 }
 
 #[test]
-fn a_folder_for_temporary_files_that_is_too_deep_is_told() {
+fn a_temporary_folder_that_is_too_deep_is_reported() {
     if !can_attach() {
         return;
     }
@@ -114,9 +114,9 @@ fn a_folder_for_temporary_files_that_is_too_deep_is_told() {
     fs::create_dir_all(&deep).expect("a folder");
     let file = written(&folder, EXPERIMENT);
     let run = command().args(["run", &file, "--backend", "virtual"]).env("TMPDIR", &deep).output();
-    let said = Said::from(run.expect("the command"));
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains("set TMPDIR to a shorter one"), "{}", said.stderr);
+    let printed = CommandOutput::from(run.expect("the command"));
+    assert_eq!(printed.code, 1);
+    assert!(printed.stderr.contains("set TMPDIR to a shorter one"), "{}", printed.stderr);
     let left = fs::read_dir(&deep).expect("a folder").count();
     assert_eq!(left, 0, "files that outlive the run");
 }
@@ -132,13 +132,13 @@ fn as_many_files_as_guests_need_are_made_room_for() {
     let limited = |limit: &str| {
         let run = format!("ulimit {limit}; exec \"$0\" run {file} --backend virtual");
         let run = Command::new("sh").arg("-c").arg(run).arg(env!("CARGO_BIN_EXE_vcc-lab")).output();
-        Said::from(run.expect("a shell"))
+        CommandOutput::from(run.expect("a shell"))
     };
-    let said = limited("-S -n 40");
-    assert_eq!(said.code, 0, "{}", said.stderr);
-    let said = limited("-n 40");
-    assert_eq!(said.code, 1, "{}", said.stdout);
-    assert!(said.stderr.contains("3 guests need 88 open files"), "{}", said.stderr);
+    let printed = limited("-S -n 40");
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    let printed = limited("-n 40");
+    assert_eq!(printed.code, 1, "{}", printed.stdout);
+    assert!(printed.stderr.contains("3 guests need 88 open files"), "{}", printed.stderr);
 }
 
 /// Ended with the test, however that ends.
@@ -159,7 +159,7 @@ impl Drop for LongRun {
     }
 }
 
-/// A run that goes on for long, with its temporary files in a folder of their own.
+/// A long run, with its temporary files in a folder of their own.
 fn long_run(folder: &Path) -> Child {
     let file = written(folder, &EXPERIMENT.replace("measured_s = 1.0", "measured_s = 600.0"));
     let child = command()
@@ -200,9 +200,9 @@ fn an_interrupted_run_leaves_no_guest_and_no_file() {
     let child = long_run(&folder);
     // SAFETY: a plain system call, at a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
-    let said = Said::from(child.wait_with_output().expect("ended"));
-    assert_eq!(said.code, 1, "{}", said.stderr);
-    assert!(said.stderr.contains("interrupted"), "{}", said.stderr);
+    let printed = CommandOutput::from(child.wait_with_output().expect("ended"));
+    assert_eq!(printed.code, 1, "{}", printed.stderr);
+    assert!(printed.stderr.contains("interrupted"), "{}", printed.stderr);
     assert!(eventually(|| guests_in(&folder) == 0), "guests that outlive their run");
     let left: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().collect();
     let names: Vec<_> = left.iter().map(|entry| entry.file_name()).collect();
@@ -228,6 +228,6 @@ fn guests_do_not_outlive_a_run_that_is_killed() {
     let file = written(&folder, EXPERIMENT);
     let mut next = command();
     next.args(["run", &file, "--backend", "virtual"]).env("TMPDIR", &folder);
-    let said = Said::from(next.output().expect("the command"));
-    assert_eq!((said.code, runs()), (0, 0), "{}", said.stderr);
+    let printed = CommandOutput::from(next.output().expect("the command"));
+    assert_eq!((printed.code, runs()), (0, 0), "{}", printed.stderr);
 }

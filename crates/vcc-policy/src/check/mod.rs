@@ -24,7 +24,7 @@ impl Policy {
     /// Reads and checks the text of a policy file. All problems are reported at once, under the
     /// file's name.
     pub fn parse(text: &str, file_name: &str) -> Result<Checked, Problems> {
-        let mut findings = Findings::of(text);
+        let mut findings = Findings::new(text);
         let read = file::read(text, &mut findings);
         let policy = policy(&read, &mut findings);
         let (errors, problems) = findings.settle(file_name);

@@ -41,7 +41,8 @@ pub(super) fn check<'a>(file: &'a PolicyFile, findings: &mut Findings<'_>) -> Po
         let Some(name) = name else { continue };
         let key = name.value.0.as_str();
         if let Some(line) = lines.get(key) {
-            findings.error(&name.span, format!("the pool in line {line} has the name `{key}` too"));
+            findings
+                .error(&name.span, format!("the pool in line {line} also has the name `{key}`"));
             continue;
         }
         lines.insert(key, findings.line(&name.span));

@@ -121,7 +121,7 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
             if let Some(inside) = inside {
                 findings.error(
                     &inside.span,
-                    "`inside` is for a port with a `device`: one with a buffer looks into no tunnel",
+                    "`inside` is for a port with a `device`: one with a buffer does not look into tunnels",
                 );
             }
             if let Some(order) = order {

@@ -28,7 +28,10 @@ pub(super) fn check(
         match &table.name {
             Some(name) => check_name(name, &mut lines, findings),
             None if rule.is_sound => {
-                findings.error(&rule.span, "`name` is missing: metrics and messages carry it");
+                findings.error(
+                    &rule.span,
+                    "`name` is missing: metrics and messages identify the rule by it",
+                );
             }
             None => {}
         }
@@ -77,7 +80,7 @@ fn check_name<'a>(
             format!("the name `{text}` is that of [{text}], for connections that no rule matches"),
         );
     } else if let Some(line) = lines.get(text) {
-        findings.error(&name.span, format!("the rule in line {line} has the name `{text}` too"));
+        findings.error(&name.span, format!("the rule in line {line} also has the name `{text}`"));
     } else {
         lines.insert(text, findings.line(&name.span));
     }

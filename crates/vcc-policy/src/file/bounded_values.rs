@@ -38,7 +38,7 @@ macro_rules! bounded {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                value_schema::of(&$kind)
+                value_schema::for_kind(&$kind)
             }
         }
     )* };

@@ -16,7 +16,7 @@ use crate::text::shortened;
 pub(crate) struct Located<T> {
     pub value: T,
     pub span: Span,
-    /// Nothing in it was wrong, so what it does not hold was not written.
+    /// It had no errors, so missing keys were not written.
     pub is_sound: bool,
 }
 
@@ -29,7 +29,7 @@ impl<T: Value> Located<T> {
     }
 }
 
-/// The place is no part of the schema.
+/// The place does not belong to the schema.
 impl<T: JsonSchema> JsonSchema for Located<T> {
     fn inline_schema() -> bool {
         T::inline_schema()

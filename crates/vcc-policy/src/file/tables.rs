@@ -50,7 +50,7 @@ table!(
         /// With `device`: whether vcc is attached before other programs at the device, or behind
         /// them, when it is attached. By default `"last"`.
         order: PortOrder,
-        /// With `socket`: the buffer for what is held of the guest. By default 4M.
+        /// With `socket`: the buffer for the guest's segments. By default 4M.
         buffer: BufferSize,
         /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.
         buffer_policy: BufferSharing,
@@ -73,7 +73,7 @@ table!(
     /// Conditions on connections, and how those that meet them are treated. A condition that is
     /// left out holds for any connection.
     RuleTable under "[[rules]]" {
-        /// Unique; metrics carry it.
+        /// Unique; metrics have it as a label.
         #[schemars(required)]
         name: Name,
         /// The tenant of the port.

@@ -67,7 +67,7 @@ impl JsonSchema for TreatmentKeys {
 }
 
 fn property(key: &Key) -> serde_json::Value {
-    let mut schema = value_schema::of(&key.kind);
+    let mut schema = value_schema::for_kind(&key.kind);
     let mut description = key.help();
     if let Some(default) = key.default() {
         description += &format!(" By default {}.", key.kind.show(default));

@@ -5,7 +5,7 @@ use schemars::{Schema, json_schema};
 use crate::keys::Kind;
 use crate::name;
 
-pub(super) fn of(kind: &Kind) -> Schema {
+pub(super) fn for_kind(kind: &Kind) -> Schema {
     match *kind {
         Kind::Flag => json_schema!({ "type": "boolean" }),
         Kind::Name { values, .. } => {

@@ -5,7 +5,7 @@ use crate::nearest::suggestion;
 use crate::text::shortened;
 use crate::units::{duration, fraction, rate, size};
 
-/// A value is a number in the unit of the engine's parameters, whatever an operator writes.
+/// A value is a number in the unit of the engine's parameters, in any notation of the operator.
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// True or false.
@@ -66,7 +66,7 @@ impl Scalar<'_> {
 }
 
 impl Kind {
-    /// The value in a file; else what is wrong with it.
+    /// The value in a file, or its error.
     pub fn read(&self, scalar: Scalar<'_>) -> Result<Value, String> {
         let number = match (self, scalar) {
             (Kind::Pool, Scalar::Text(name)) => {
@@ -93,7 +93,7 @@ impl Kind {
         number.map(Value::Number)
     }
 
-    /// The value in an argument of the command line; else what is wrong with it.
+    /// The value in an argument of the command line, or its error.
     pub fn parse(&self, text: &str) -> Result<u32, String> {
         match self {
             Kind::Flag => {

@@ -145,7 +145,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         needs: &[Need::Value { key: "act", value: "hold" }, Need::Enforce(Severity::Error)],
-        effect: Some("losses of what was held are repaired from the buffer"),
+        effect: Some("losses of held data are repaired from the buffer"),
         scope: Scope::Buffers,
         ..key(
             "retransmit",
@@ -157,13 +157,13 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         needs: &[Need::Enforce(Severity::Error)],
-        effect: Some("what arrives is acknowledged for a guest that is not running"),
+        effect: Some("arriving data is acknowledged for a guest that is not running"),
         scope: Scope::Buffers,
         ..key(
             "snoop",
             Kind::Flag,
             engine!(snoop),
-            "At a port with a buffer: [acknowledge](driver-domain.md#snoop) what arrives for a \
+            "At a port with a buffer: [acknowledge](driver-domain.md#snoop) data that arrives for a \
              guest that is not running.",
         )
     },
@@ -181,7 +181,7 @@ pub static KEYS: &[Key] = &[
             "weight",
             SEGMENTS,
             WEIGHT,
-            "With `pool`: the weight of each connection beside the others of the pool.",
+            "With `pool`: the weight of each connection among those of the pool.",
         )
     },
     Key {
@@ -255,7 +255,7 @@ pub static KEYS: &[Key] = &[
             engine!(guest_rate_cap_bytes_per_ms),
             "With `police`: the [rate](enforcement.md#a-cap-of-all-connections---guest-rate-cap) in \
              bit/s of the data that all connections of a guest send together. What exceeds it is \
-             dropped.",
+             dropped; under `hold` and `split` it waits.",
         )
     },
     Key {
@@ -266,7 +266,7 @@ pub static KEYS: &[Key] = &[
             Kind::Fraction,
             engine!(beta_1024),
             "With an underlay that knows [priorities](enforcement.md): the smaller, \
-             the more a connection yields to others; at 1 it is as DCTCP.",
+             the more a connection yields to others; at 1 it behaves as DCTCP.",
         )
     },
     Key {
@@ -298,7 +298,7 @@ pub static KEYS: &[Key] = &[
          that a peer without vcc counts marks.",
     ),
     Key {
-        effect: Some("a guest may go on without vcc after a migration"),
+        effect: Some("a guest may run without vcc after a migration"),
         ..key(
             "migratable",
             Kind::Flag,

@@ -30,7 +30,7 @@ pub struct Key {
     /// Has a column of its own in `vcc policy show`.
     has_column: bool,
     scope: Scope,
-    /// Names that it had, in whichever place, each with the value that the name alone stood for.
+    /// Former names, each with the value that it implied.
     formerly: &'static [(&'static str, &'static str)],
 }
 
@@ -126,7 +126,7 @@ impl Key {
         self.get(&Treatment::default())
     }
 
-    /// None for the pool, which is no number.
+    /// None for the pool, which is not a number.
     pub fn get(&self, treatment: &Treatment) -> Option<u32> {
         self.field.as_ref().map(|field| (field.get)(treatment))
     }

@@ -66,7 +66,7 @@ fn the_rules_that_police() {
 }
 
 #[test]
-fn a_rule_said_to_be_out_of_reach_is() {
+fn a_rule_reported_as_unreachable_is() {
     let mut said = 0;
     for (seed, Checked { policy, warnings }, mut chance) in policies() {
         let unreached: HashSet<&str> = warnings

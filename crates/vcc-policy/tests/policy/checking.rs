@@ -3,11 +3,11 @@
 use vcc_policy::{Policy, Severity};
 
 /// All messages about a policy, without the one about missing ports.
-fn said(text: &str) -> Vec<String> {
-    said_of_file(&format!("{text}\n[[ports]]\ndevice = \"x\"\n"))
+fn problems_of(text: &str) -> Vec<String> {
+    problems_of_file(&format!("{text}\n[[ports]]\ndevice = \"x\"\n"))
 }
 
-fn said_of_file(text: &str) -> Vec<String> {
+fn problems_of_file(text: &str) -> Vec<String> {
     let problems = match Policy::parse(text, "p.toml") {
         Ok(checked) => checked.warnings,
         Err(wrong) => wrong.problems,
@@ -16,15 +16,15 @@ fn said_of_file(text: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn says(text: &str, expected: &str) {
-    let said = said(text);
-    assert!(said.iter().any(|line| line.contains(expected)), "{text}\n{said:#?}");
+fn assert_problem(text: &str, expected: &str) {
+    let problems = problems_of(text);
+    assert!(problems.iter().any(|line| line.contains(expected)), "{text}\n{problems:#?}");
 }
 
 /// Asserts that a rule with these lines leads to the `expected` finding.
 #[track_caller]
 fn of_rule(lines: &str, expected: &str) {
-    says(&format!("[[rules]]\nname = \"x\"\n{lines}\n"), expected);
+    assert_problem(&format!("[[rules]]\nname = \"x\"\n{lines}\n"), expected);
 }
 
 #[test]
@@ -51,7 +51,7 @@ address 10.0.0.1
 p.toml:5:1: error: unknown key `guest_prt`; the nearest is `guest_port`
  5 | guest_prt = 80
    | ^^^^^^^^^
-p.toml:7:8: error: the rule in line 2 has the name `web` too
+p.toml:7:8: error: the rule in line 2 also has the name `web`
  7 | name = \"web\"
    |        ^^^^^";
     assert!(wrong.to_string().starts_with(expected), "{wrong}");
@@ -107,31 +107,46 @@ fn invalid_values() {
         of_rule(line, expected);
     }
     let name = "x".repeat(63);
-    assert_eq!(said(&format!("[[rules]]\nname = \"{name}\"")), [""; 0]);
-    says(&format!("[[rules]]\nname = \"{name}x\""), "a name has at most 63 bytes");
+    assert_eq!(problems_of(&format!("[[rules]]\nname = \"{name}\"")), [""; 0]);
+    assert_problem(&format!("[[rules]]\nname = \"{name}x\""), "a name has at most 63 bytes");
     for (window, expected) in [
         ("0", "must be 1 to 1G, not 0"),
         ("\"1025M\"", "must be 1 to 1G"),
         ("-1", "must be 1 to 1G"),
     ] {
-        says(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
+        assert_problem(&format!("[[pools]]\nname = \"x\"\nwindow = {window}"), expected);
     }
-    says("[rules]\nname = \"x\"", "the heading of a list needs double brackets: [[rules]]");
-    says("[default]\nmode = \"shadow\"\n[[default]]", "this is not TOML");
-    says("[[default]]\nmode = \"shadow\"", "there is only one such table; write [default] once");
-    says("[[ports]]\ndevice = \"a[b\"", "invalid pattern: `[` needs letters and a `]` after it");
-    says("[[ports]]\ndevice = \"a[b*\"", "invalid pattern: `[` needs letters and a `]` after it");
-    says("[[ports]]\ndevice = \"****b\"", "a single `*` matches any letters; write `*b`");
-    says("[[ports]]\ndevice = \"a**[**]b\"", "any letters; write `a*[**]b`");
-    says("[[ports]]\ndevice = \"a\\u0000\"", "a device name never contains '\\0'");
-    says("[[ports]]\ndevice = \"a/b\"", "never contains '/'");
-    says("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
-    says("[[ports]]\nmax_flows = 0\ndevice = \"a\"", "a number from 1 to 16777216, not 0");
+    assert_problem(
+        "[rules]\nname = \"x\"",
+        "the heading of a list needs double brackets: [[rules]]",
+    );
+    assert_problem("[default]\nmode = \"shadow\"\n[[default]]", "this is not TOML");
+    assert_problem(
+        "[[default]]\nmode = \"shadow\"",
+        "there is only one such table; write [default] once",
+    );
+    assert_problem(
+        "[[ports]]\ndevice = \"a[b\"",
+        "invalid pattern: `[` needs letters and a `]` after it",
+    );
+    assert_problem(
+        "[[ports]]\ndevice = \"a[b*\"",
+        "invalid pattern: `[` needs letters and a `]` after it",
+    );
+    assert_problem("[[ports]]\ndevice = \"****b\"", "a single `*` matches any letters; write `*b`");
+    assert_problem("[[ports]]\ndevice = \"a**[**]b\"", "any letters; write `a*[**]b`");
+    assert_problem("[[ports]]\ndevice = \"a\\u0000\"", "a device name never contains '\\0'");
+    assert_problem("[[ports]]\ndevice = \"a/b\"", "never contains '/'");
+    assert_problem("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
+    assert_problem(
+        "[[ports]]\nmax_flows = 0\ndevice = \"a\"",
+        "a number from 1 to 16777216, not 0",
+    );
 }
 
 #[test]
 fn ports_that_look_into_tunnels() {
-    let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
+    let port = |lines: &str| problems_of_file(&format!("[[ports]]\n{lines}\n"));
     for inside in ["\"gre\"", "[\"vxlan\", \"geneve\"]", "[]"] {
         assert_eq!(port(&format!("device = \"x\"\ninside = {inside}")), [""; 0], "{inside}");
     }
@@ -140,8 +155,8 @@ fn ports_that_look_into_tunnels() {
         ("device = \"x\"\ninside = [\"gre\", 4]", "a kind of tunnel"),
         ("socket = \"/run/a\"\ninside = \"gre\"", "`inside` is for a port with a `device`"),
     ] {
-        let said = port(lines);
-        assert!(said.len() == 1 && said[0].contains(expected), "{lines}: {said:?}");
+        let problems = port(lines);
+        assert!(problems.len() == 1 && problems[0].contains(expected), "{lines}: {problems:?}");
     }
 }
 
@@ -150,7 +165,7 @@ fn devices_of_one_guest_are_one_port() {
     let second = |lines: &str| {
         let first =
             "[[ports]]\ndevice = \"a\"\nguest = \"web\"\ntenant = \"acme\"\ninside = \"gre\"\n";
-        said_of_file(&format!("{first}[[ports]]\ndevice = \"b\"\n{lines}\n"))
+        problems_of_file(&format!("{first}[[ports]]\ndevice = \"b\"\n{lines}\n"))
     };
     let same = "tenant = \"acme\"\ninside = \"gre\"";
     for lines in [format!("guest = \"web\"\norder = \"first\"\n{same}"), "guest = \"db\"".into()] {
@@ -161,23 +176,23 @@ fn devices_of_one_guest_are_one_port() {
         ("inside", "tenant = \"acme\"".to_owned()),
         ("max_flows", format!("max_flows = 7\n{same}")),
     ] {
-        let said = second(&format!("guest = \"web\"\n{lines}"));
+        let problems = second(&format!("guest = \"web\"\n{lines}"));
         let expected = format!(
             "the devices of the guest `web` are one port, and their `{key}` differs from that in line 3: give \
              both the same, or two guests"
         );
-        assert!(said.len() == 1 && said[0].contains(&expected), "{key}: {said:?}");
+        assert!(problems.len() == 1 && problems[0].contains(&expected), "{key}: {problems:?}");
     }
-    let said = said_of_file("[[ports]]\nsocket = \"/run/a\"\nguest = \"web\"\n");
+    let problems = problems_of_file("[[ports]]\nsocket = \"/run/a\"\nguest = \"web\"\n");
     assert!(
-        said.len() == 1 && said[0].contains("`guest` is for a port with a `device`"),
-        "{said:?}"
+        problems.len() == 1 && problems[0].contains("`guest` is for a port with a `device`"),
+        "{problems:?}"
     );
 }
 
 #[test]
 fn ports_that_are_sockets() {
-    let port = |lines: &str| said_of_file(&format!("[[ports]]\n{lines}\n"));
+    let port = |lines: &str| problems_of_file(&format!("[[ports]]\n{lines}\n"));
     let socket = "socket = \"/run/vcc-*/card\"";
     for lines in ["", "buffer = \"64K\"\nbuffer_policy = \"prioritized\"", "buffer = 1073741824"] {
         assert_eq!(port(&format!("{socket}\n{lines}")), [""; 0]);
@@ -233,7 +248,7 @@ fn what_a_port_cannot_do() {
         [[ports]]\nsocket = \"/run/a\"\ntenant = \"deep\"\n[[pools]]\nname = \"gold\"\n\
         window = \"2M\"\n";
     let of = |ports: &str, lines: &str| {
-        let all = said_of_file(&format!("{ports}{lines}\nguest_ecn = \"override\"\n"));
+        let all = problems_of_file(&format!("{ports}{lines}\nguest_ecn = \"override\"\n"));
         all.into_iter().filter(|line| !line.contains("no rule uses")).collect::<Vec<_>>()
     };
     let rule = |lines: &str| of(PORTS, &format!("[[rules]]\nname = \"r\"\n{lines}"));
@@ -283,8 +298,9 @@ fn what_a_port_cannot_do() {
 
 #[test]
 fn ways_to_act_that_have_no_effect() {
-    let rule =
-        |lines: &str| said_of_file(&format!("[[ports]]\nsocket = \"/a\"\n[default]\n{lines}\n"));
+    let rule = |lines: &str| {
+        problems_of_file(&format!("[[ports]]\nsocket = \"/a\"\n[default]\n{lines}\n"))
+    };
     for (lines, expected) in [
         ("retransmit = true", "`retransmit` has no effect without `act = \"hold\"`"),
         (
@@ -305,9 +321,9 @@ fn ways_to_act_that_have_no_effect() {
              dctcp-priority, cubic, vegas, swift), not transparent",
         ),
     ] {
-        let said = rule(lines);
-        let [said] = &said[..] else { panic!("{lines}: {said:#?}") };
-        assert!(said.ends_with(&format!("error: {expected}")), "{lines}: {said}");
+        let problems = rule(lines);
+        let [problems] = &problems[..] else { panic!("{lines}: {problems:#?}") };
+        assert!(problems.ends_with(&format!("error: {expected}")), "{lines}: {problems}");
     }
     assert_eq!(rule("act = \"hold\"\nretransmit = true\nsnoop = true"), [""; 0]);
 }
@@ -320,7 +336,7 @@ fn fractions_are_numbers_too() {
         ("idle_handshake = \"1.5min\"", "idle_handshake", Some("\"90s\"")),
         ("window_cap = \"1.5M\"", "window_cap", Some("\"1536K\"")),
         ("window_max = \"0.5G\"", "window_max", Some("\"512M\"")),
-        // In binary fractions this is less than it says.
+        // In binary fractions this is less than it assert_problem.
         ("rate_cap = \"2.3G\"", "rate_cap", Some("\"2300M\"")),
     ] {
         let text = format!("[[ports]]\ndevice = \"x\"\n[default]\n{line}\n");
@@ -346,7 +362,7 @@ fn a_key_that_belongs_elsewhere() {
         // Also where something here is called much alike.
         ("[[pools]]\ntenant = 1", "`tenant` belongs in [[ports]] or [[rules]]"),
     ] {
-        says(&format!("{text}\n"), expected);
+        assert_problem(&format!("{text}\n"), expected);
     }
 }
 
@@ -365,8 +381,8 @@ fn not_a_text() {
     let text = "[default]\nmode = \"shadow\"\n";
     let wide: String = text.chars().flat_map(|c| [c, '\0']).collect();
     for text in [wide, format!("{text}\0\0\0\n"), "\0".into()] {
-        let said = said_of_file(&text);
-        let [line] = &said[..] else { panic!("{said:#?}") };
+        let problems = problems_of_file(&text);
+        let [line] = &problems[..] else { panic!("{problems:#?}") };
         assert!(line.contains("a NUL byte: save the file as UTF-8"), "{line}");
     }
 }
@@ -392,9 +408,9 @@ fn long_values_are_shortened() {
         format!("a = 1\na.{long} = 1"),
         format!("{long} = 1\n{long} = 1"),
     ] {
-        let said = said(&format!("[[rules]]\nname = \"x\"\n{line}\n"));
-        assert!(!said.is_empty(), "{line}");
-        for line in said {
+        let problems = problems_of(&format!("[[rules]]\nname = \"x\"\n{line}\n"));
+        assert!(!problems.is_empty(), "{line}");
+        for line in problems {
             assert!(line.len() < 400, "{} bytes: {line}", line.len());
         }
     }
@@ -403,7 +419,9 @@ fn long_values_are_shortened() {
     {
         for again in ["", "a"] {
             let port = format!("[[ports]]\ndevice = \"{device}\"\n");
-            for line in said(&format!("{port}{}", port.replace("\"\n", &format!("{again}\"\n")))) {
+            for line in
+                problems_of(&format!("{port}{}", port.replace("\"\n", &format!("{again}\"\n"))))
+            {
                 assert!(line.len() < 400, "{} bytes: {line}", line.len());
             }
         }
@@ -412,12 +430,15 @@ fn long_values_are_shortened() {
 
 #[test]
 fn missing_keys() {
-    says("[[ports]]\ntenant = \"a\"", "`device` is missing, like device = \"vnet*\", or `socket`");
-    says("[[pools]]\nname = \"a\"", "`window` is missing");
-    says("[[pools]]\nwindow = \"2M\"", "`name` is missing: rules refer to a pool by it");
-    says("[[rules]]\nvlan = 3", "`name` is missing: metrics");
+    assert_problem(
+        "[[ports]]\ntenant = \"a\"",
+        "`device` is missing, like device = \"vnet*\", or `socket`",
+    );
+    assert_problem("[[pools]]\nname = \"a\"", "`window` is missing");
+    assert_problem("[[pools]]\nwindow = \"2M\"", "`name` is missing: rules refer to a pool by it");
+    assert_problem("[[rules]]\nvlan = 3", "`name` is missing: metrics");
     of_rule("pool = \"gold\"", "no pool has the name `gold`; there are none");
-    says(
+    assert_problem(
         "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n[default]\npool = \"gld\"",
         "no pool has the name `gld`; the nearest is `gold`",
     );
@@ -439,9 +460,9 @@ fn contradictions() {
         "underlay = \"transparent\"\npolice = true",
         "`police` needs an underlay that controls the window (reno, reno-ecn",
     );
-    says("[[rules]]\nname = \"default\"", "the name `default` is that of [default]");
+    assert_problem("[[rules]]\nname = \"default\"", "the name `default` is that of [default]");
     let pool = "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
-    says(&(pool.to_owned() + pool), "the pool in line 2 has the name `gold` too");
+    assert_problem(&(pool.to_owned() + pool), "the pool in line 2 also has the name `gold`");
 }
 
 #[test]
@@ -457,35 +478,44 @@ fn a_floor_above_a_limit() {
     let cap = "window_cap = \"64K\"\nwindow_floor_segments";
     let expected = ":8:25: error: `window_floor_segments = 123`, at least 65928 bytes, exceeds \
         `window_cap = \"64K\"`";
-    says(&rule(&format!("{cap} = 123")), expected);
-    assert_eq!(said(&rule(&format!("{cap} = 122"))), [""; 0]);
+    assert_problem(&rule(&format!("{cap} = 123")), expected);
+    assert_eq!(problems_of(&rule(&format!("{cap} = 122"))), [""; 0]);
     let pool = "pool = \"gold\"\nwindow_floor_segments";
     for mode in ["enforce", "shadow"] {
         let expected = "exceeds the pool's window of 128K";
-        says(&rule(&format!("mode = \"{mode}\"\n{pool} = 245")), expected);
+        assert_problem(&rule(&format!("mode = \"{mode}\"\n{pool} = 245")), expected);
     }
-    assert_eq!(said(&rule(&format!("{pool} = 244"))), [""; 0]);
+    assert_eq!(problems_of(&rule(&format!("{pool} = 244"))), [""; 0]);
 }
 
 #[test]
 fn one_mistake_is_reported_once() {
-    assert_eq!(said("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(), 1);
-    assert_eq!(said("[[rules]]\nname = 3").len(), 1);
+    assert_eq!(
+        problems_of("[[rules]]\nname = \"x\"\nunderlay = \"dctcpp\"\npriority = 0.5").len(),
+        1
+    );
+    assert_eq!(problems_of("[[rules]]\nname = 3").len(), 1);
     // The condition that could not be read is not taken for none.
-    assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 5000\n[[rules]]\nname = \"y\"").len(), 1);
+    assert_eq!(
+        problems_of("[[rules]]\nname = \"x\"\nvlan = 5000\n[[rules]]\nname = \"y\"").len(),
+        1
+    );
 }
 
 #[test]
 fn warnings_of_what_may_not_be_meant() {
     let pool = "[[pools]]\nname = \"gold\"\nwindow = \"8K\"\n";
-    says(pool, "no rule uses the pool `gold`");
-    says(pool, "a window of 8K holds fewer than 10 segments");
+    assert_problem(pool, "no rule uses the pool `gold`");
+    assert_problem(pool, "a window of 8K holds fewer than 10 segments");
     let port = "[[ports]]\ndevice = \"vnet*\"\ntenant = \"acme\"\n";
-    says(
+    assert_problem(
         &format!("{port}[[rules]]\nname = \"x\"\ntenant = \"acm\""),
         "no port has the tenant `acm`; the nearest is `acme`",
     );
-    says(&format!("{port}[[ports]]\ndevice = \"vnet-a*\""), "`vnet*` in line 2 matches all");
+    assert_problem(
+        &format!("{port}[[ports]]\ndevice = \"vnet-a*\""),
+        "`vnet*` in line 2 matches all",
+    );
     for line in ["police = true", "emit = true"] {
         of_rule(
             &format!("mode = \"shadow\"\n{line}"),
@@ -505,7 +535,7 @@ fn warnings_of_what_may_not_be_meant() {
 #[test]
 fn limits_that_a_guest_escapes_by_its_own_ecn() {
     let pool = "[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
-    let rule = |lines: &str| said(&format!("{pool}[default]\n{lines}\n"));
+    let rule = |lines: &str| problems_of(&format!("{pool}[default]\n{lines}\n"));
     let escaped = |place: &str, keys: &str| {
         format!(
             "p.toml:{place}: warning: {keys} not bind a guest that negotiates ECN itself: its \
@@ -518,9 +548,10 @@ fn limits_that_a_guest_escapes_by_its_own_ecn() {
         let place = format!("5:{}", key.len() + 4);
         // Whether the underlay uses ECN or not.
         for others in ["", "guest_ecn = \"leave\"", "underlay = \"cubic\""] {
-            let said = rule(&format!("{limit}\n{others}")).into_iter();
-            let said: Vec<String> = said.filter(|it| !it.contains("no rule uses")).collect();
-            assert_eq!(said, [escaped(&place, &format!("`{key}` does"))]);
+            let problems = rule(&format!("{limit}\n{others}")).into_iter();
+            let problems: Vec<String> =
+                problems.filter(|it| !it.contains("no rule uses")).collect();
+            assert_eq!(problems, [escaped(&place, &format!("`{key}` does"))]);
         }
     }
     let all = limits.join("\n");
@@ -533,29 +564,30 @@ fn limits_that_a_guest_escapes_by_its_own_ecn() {
         "mode = \"shadow\"\nwindow_cap = \"64K\"",
         "underlay = \"transparent\"\nwindow_cap = \"64K\"",
     ] {
-        let said = rule(lines);
-        assert!(!said.iter().any(|it| it.contains("not bind")), "{said:#?}");
+        let problems = rule(lines);
+        assert!(!problems.iter().any(|it| it.contains("not bind")), "{problems:#?}");
     }
 }
 
 #[test]
 fn an_underlay_that_is_led_by_delays_without_measuring_them() {
     for underlay in ["swift", "vegas"] {
-        let rule = |lines: &str| said(&format!("[default]\nunderlay = \"{underlay}\"\n{lines}\n"));
+        let rule =
+            |lines: &str| problems_of(&format!("[default]\nunderlay = \"{underlay}\"\n{lines}\n"));
         let warning = format!(
-            "p.toml:3:10: warning: `delays = false` takes the time for which a receiver delays its \
+            "p.toml:3:10: warning: `delays = false` mistakes the time for which a receiver delays its \
              ACKs for the path's, which leads {underlay}"
         );
         assert_eq!(rule("delays = false"), std::slice::from_ref(&warning));
         assert_eq!(rule("delays = false\nmode = \"shadow\""), [warning]);
         assert_eq!(rule("delays = true"), [""; 0]);
     }
-    assert_eq!(said("[default]\nunderlay = \"dctcp\"\ndelays = false\n"), [""; 0]);
+    assert_eq!(problems_of("[default]\nunderlay = \"dctcp\"\ndelays = false\n"), [""; 0]);
 }
 
 #[test]
 fn duplicate_acks_that_are_never_due() {
-    let rule = |lines: &str| said(&format!("[default]\nunderlay = \"dctcp\"\n{lines}\n"));
+    let rule = |lines: &str| problems_of(&format!("[default]\nunderlay = \"dctcp\"\n{lines}\n"));
     let never = |at: &str, after: &str, timeout: &str| {
         format!(
             "p.toml:{at}: warning: `emit_after = \"{after}\"` is too late: guests are assumed to have timed \
@@ -571,16 +603,16 @@ fn duplicate_acks_that_are_never_due() {
 }
 
 #[test]
-fn guests_that_may_go_on_without_vcc() {
-    let rule = |lines: &str| said(&format!("[default]\nmigratable = true\n{lines}\n"));
+fn guests_that_may_continue_without_vcc() {
+    let rule = |lines: &str| problems_of(&format!("[default]\nmigratable = true\n{lines}\n"));
     assert_eq!(rule("underlay = \"swift\""), [""; 0]);
-    let by_loss = "p.toml:2:14: warning: with `migratable = true`, dctcp is led by loss: nobody would \
-                   answer marks for a guest that goes on without vcc";
+    let by_loss = "p.toml:2:14: warning: with `migratable = true`, dctcp responds to losses alone: \
+                   marks would be unanswered for a guest that continues without vcc";
     assert_eq!(rule("underlay = \"dctcp\""), [by_loss]);
     for promise in ["act = \"split\"", "snoop = true"] {
-        let said = rule(&format!("underlay = \"swift\"\n{promise}"));
+        let problems = rule(&format!("underlay = \"swift\"\n{promise}"));
         let expected = format!("`migratable = true` and `{promise}` exclude each other");
-        assert!(said.iter().any(|it| it.contains(&expected)), "{said:?}");
+        assert!(problems.iter().any(|it| it.contains(&expected)), "{problems:?}");
     }
 }
 
@@ -592,8 +624,8 @@ fn keys_without_effect_where_connections_are_left_alone() {
     let rule = format!("[[rules]]\nname = \"x\"\nvlan = 1\n{lines}");
     let expected = "p.toml:4:12: warning: `mode = \"ignore\"` leaves connections alone: `underlay`, \
         `window_cap`, `police` have no effect";
-    assert_eq!(said(&rule), [expected]);
-    assert_eq!(said("[[rules]]\nname = \"x\"\nvlan = 1\nmode = \"ignore\""), [""; 0]);
+    assert_eq!(problems_of(&rule), [expected]);
+    assert_eq!(problems_of("[[rules]]\nname = \"x\"\nvlan = 1\nmode = \"ignore\""), [""; 0]);
     let idle = "mode = \"ignore\"\npolice = true\nemit = true\non_full = \"drop\"\n";
     let checked = Policy::parse(&format!("[default]\n{idle}"), "p.toml").expect("a policy");
     let treatment = checked.policy.rules()[0].treatment();
@@ -606,12 +638,12 @@ fn without_ports() {
     let rule = "[[rules]]\nname = \"x\"\n";
     let expected = "p.toml:3:1: warning: there are no [[ports]]: with this policy a daemon detaches \
         from all devices";
-    assert_eq!(said_of_file(rule), [expected]);
-    assert_eq!(said_of_file("").len(), 1);
-    assert_eq!(said_of_file("ports = []").len(), 1);
+    assert_eq!(problems_of_file(rule), [expected]);
+    assert_eq!(problems_of_file("").len(), 1);
+    assert_eq!(problems_of_file("ports = []").len(), 1);
     // Ports that could not be parsed are not reported as missing.
-    assert_eq!(said_of_file("[ports]\ndevice = \"x\"").len(), 1);
-    assert_eq!(said_of_file("[[port]]\ndevice = \"x\"").len(), 1);
+    assert_eq!(problems_of_file("[ports]\ndevice = \"x\"").len(), 1);
+    assert_eq!(problems_of_file("[[port]]\ndevice = \"x\"").len(), 1);
 }
 
 #[test]
@@ -632,15 +664,15 @@ fn rules_that_are_never_reached() {
         ),
         (&["peer = \"0.0.0.0/0\"", "peer = \"::/0\"", "vlan = 9"], "`c` is never reached"),
     ] {
-        says(&rules(conditions), expected);
+        assert_problem(&rules(conditions), expected);
     }
-    says(&(rules(&[""]) + "[default]\nmode = \"shadow\""), "`default` is never reached");
+    assert_problem(&(rules(&[""]) + "[default]\nmode = \"shadow\""), "`default` is never reached");
     for reached in [
         &["vlan = 3", ""][..],
         &["vlan = 3\nrole = \"client\"", "vlan = 3"],
         &["peer = \"::/0\"", "peer = \"10.0.0.0/8\""],
         &["guest_port = \"80-90\"", "peer_port = \"80-90\""],
     ] {
-        assert_eq!(said(&rules(reached)), [""; 0]);
+        assert_eq!(problems_of(&rules(reached)), [""; 0]);
     }
 }

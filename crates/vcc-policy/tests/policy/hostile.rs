@@ -79,7 +79,7 @@ fn files_with_something_broken() {
         for _ in 0..1 + chance.below(4) {
             let at = chance.below(bytes.len());
             match chance.below(4) {
-                0 => bytes[at] = chance.of(b"[]{}\"'=,.#\n\0\x1b\xff01-"),
+                0 => bytes[at] = chance.pick(b"[]{}\"'=,.#\n\0\x1b\xff01-"),
                 1 => drop(bytes.remove(at)),
                 2 => bytes.truncate(at.max(1)),
                 _ => {

@@ -28,7 +28,7 @@ impl Chance {
         self.below(n) == 0
     }
 
-    pub fn of<T: Copy>(&mut self, values: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len())]
     }
 
@@ -40,19 +40,19 @@ impl Chance {
 
     fn network(&mut self) -> String {
         if self.one_in(2) {
-            let length = self.of(&[0, 1, 8, 9, 24, 31, 32]);
+            let length = self.pick(&[0, 1, 8, 9, 24, 31, 32]);
             let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-            format!("\"{}/{length}\"", Ipv4Addr::from_bits(self.of(&IPV4) & mask))
+            format!("\"{}/{length}\"", Ipv4Addr::from_bits(self.pick(&IPV4) & mask))
         } else {
             // Around all of IPv4, beside it, and the ends.
-            let length = self.of(&[0, 1, 8, 79, 80, 81, 95, 127, 128]);
+            let length = self.pick(&[0, 1, 8, 79, 80, 81, 95, 127, 128]);
             let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
-            format!("\"{}/{length}\"", Ipv6Addr::from_bits(self.of(&IPV6) & mask))
+            format!("\"{}/{length}\"", Ipv6Addr::from_bits(self.pick(&IPV6) & mask))
         }
     }
 
     fn port_range(&mut self) -> String {
-        let (a, b) = (self.of(&PORTS), self.of(&PORTS));
+        let (a, b) = (self.pick(&PORTS), self.pick(&PORTS));
         if self.one_in(2) { a.to_string() } else { format!("\"{}-{}\"", a.min(b), a.max(b)) }
     }
 
@@ -62,7 +62,7 @@ impl Chance {
         for rule in 0..rules {
             writeln!(text, "[[rules]]\nname = \"rule {rule}\"").unwrap();
             if self.one_in(rarity) {
-                let list = self.list(|chance| format!("\"{}\"", chance.of(&TENANTS)));
+                let list = self.list(|chance| format!("\"{}\"", chance.pick(&TENANTS)));
                 writeln!(text, "tenant = {list}").unwrap();
             }
             if self.one_in(rarity) {
@@ -74,10 +74,10 @@ impl Chance {
                 }
             }
             if self.one_in(rarity) {
-                writeln!(text, "role = \"{}\"", self.of(&["client", "server"])).unwrap();
+                writeln!(text, "role = \"{}\"", self.pick(&["client", "server"])).unwrap();
             }
             if self.one_in(rarity) {
-                let list = self.list(|chance| chance.of(&VLANS).to_string());
+                let list = self.list(|chance| chance.pick(&VLANS).to_string());
                 writeln!(text, "vlan = {list}").unwrap();
             }
         }
@@ -85,28 +85,29 @@ impl Chance {
     }
 
     fn port(&mut self) -> u16 {
-        self.of(&PORTS).wrapping_add(self.of(&[u16::MAX, 0, 0, 1]))
+        self.pick(&PORTS).wrapping_add(self.pick(&[u16::MAX, 0, 0, 1]))
     }
 
     fn address(&mut self) -> IpAddr {
         if self.one_in(2) {
-            let near = self.of(&IPV4).wrapping_add(self.of(&[u32::MAX, 0, 1, 1 << 8, 1 << 24]));
+            let near = self.pick(&IPV4).wrapping_add(self.pick(&[u32::MAX, 0, 1, 1 << 8, 1 << 24]));
             Ipv4Addr::from_bits(near).into()
         } else {
-            let near = self.of(&IPV6).wrapping_add(self.of(&[u128::MAX, 0, 1, 1 << 48, 1 << 120]));
+            let near =
+                self.pick(&IPV6).wrapping_add(self.pick(&[u128::MAX, 0, 1, 1 << 48, 1 << 120]));
             Ipv6Addr::from_bits(near).into()
         }
     }
 
     pub fn connection(&mut self) -> Connection {
-        let tenant = self.of(&[None, Some("a"), Some("b"), Some("c"), Some("d"), Some("e")]);
-        let vlan = self.of(&VLANS).wrapping_add(self.of(&[0, 0, 1]));
+        let tenant = self.pick(&[None, Some("a"), Some("b"), Some("c"), Some("d"), Some("e")]);
+        let vlan = self.pick(&VLANS).wrapping_add(self.pick(&[0, 0, 1]));
         Connection {
             tenant: tenant.map(str::to_owned),
             guest: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), self.port()),
             peer: SocketAddr::new(self.address(), self.port()),
             vlan: if self.one_in(4) { None } else { Some(vlan) },
-            role: self.of(&[Role::Client, Role::Server]),
+            role: self.pick(&[Role::Client, Role::Server]),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What rtnetlink(7) says of devices. Only the attributes that are needed are read, so that no
+//! Parses rtnetlink(7)'s messages about devices. Only the attributes that are needed are read, so that no
 //! new or malformed attribute hides a device.
 
 use vcc_net::netlink::{Attributes, Message, bytes};
@@ -11,9 +11,9 @@ const LINK_HEADER_BYTES: usize = 16;
 /// Asks for each device.
 pub(super) const ALL_DEVICES: [u8; LINK_HEADER_BYTES] = [0; LINK_HEADER_BYTES];
 
-/// None if it is no news of a device.
+/// None if the message is not about a device.
 pub(super) fn news(message: &Message<'_>) -> Option<LinkNews> {
-    // A bridge tells in the same words, but for the family, that a device left it.
+    // A bridge reports a device that left it by the same message with another family.
     let family = message.payload.first().copied().map(i32::from);
     match message.kind {
         _ if family != Some(libc::AF_UNSPEC) => None,
@@ -70,19 +70,19 @@ mod tests {
         payload
     }
 
-    fn told(datagram: &[u8]) -> Vec<String> {
-        let told = messages(datagram).map(|message| match news(&message) {
+    fn names(datagram: &[u8]) -> Vec<String> {
+        let names = messages(datagram).map(|message| match news(&message) {
             Some(LinkNews::Is(Link { index, name, is_exact })) => {
                 format!("{index} {name} {is_exact}")
             }
             Some(news) => format!("{news:?}"),
             None => "else".into(),
         });
-        told.collect()
+        names.collect()
     }
 
     #[test]
-    fn devices_are_told_whatever_else_is() {
+    fn devices_are_found_among_other_messages() {
         const ODD: u16 = 65_000;
         let name = IFLA_IFNAME;
         let datagram = [
@@ -94,21 +94,21 @@ mod tests {
         ];
         let expected =
             ["7 vnet0 true", "8 vnet\u{fffd} false", "else", "Gone { index: 7 }", "else"];
-        assert_eq!(told(&datagram.concat()), expected);
+        assert_eq!(names(&datagram.concat()), expected);
     }
 
     #[test]
-    fn what_is_cut_ends_the_messages() {
+    fn a_truncated_message_ends_the_list() {
         let name: &[(u16, &[u8])] = &[(IFLA_IFNAME, b"vnet0\0")];
         let whole = message(libc::RTM_NEWLINK, &link(0, 7, name));
         for end in 0..whole.len() {
-            assert!(told(&whole[..end]).is_empty(), "{end}");
+            assert!(names(&whole[..end]).is_empty(), "{end}");
             let mut short = whole[..end].to_vec();
             if let Some(length) = short.get_mut(..4) {
                 length.copy_from_slice(&(end as u32).to_ne_bytes());
             }
-            assert!(told(&short).len() <= 1, "{end}");
+            assert!(names(&short).len() <= 1, "{end}");
         }
-        assert_eq!(told(&[0; 16]), [""; 0], "a message is no shorter than its header");
+        assert_eq!(names(&[0; 16]), [""; 0], "a message is no shorter than its header");
     }
 }

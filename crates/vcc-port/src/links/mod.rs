@@ -1,4 +1,4 @@
-//! The network devices of this network namespace: a list of them, and news of changes.
+//! The network devices of this network namespace: a list of them, and events of changes.
 
 mod message;
 
@@ -28,7 +28,7 @@ pub enum LinkNews {
     },
     /// The receive buffer overran (ENOBUFS): the devices have to be listed again.
     Overrun,
-    /// No more news will come, for this reason.
+    /// No more events will come, for this reason.
     Lost(String),
 }
 
@@ -37,24 +37,24 @@ const LINKS_GROUP: u32 = 1;
 /// Room for the news of many containers that start at once.
 const RECEIVE_BUFFER_BYTES: u32 = 4 << 20;
 
-/// Calls `tell` for all news from now on, on a thread of its own, until it returns false.
-pub fn watch(tell: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
+/// Calls `send` for every event from now on, on a thread of its own, until it returns false.
+pub fn watch(send: impl Fn(LinkNews) -> bool + Send + 'static) -> Result<()> {
     let failed = |e| Error::system("watch the network devices", e);
     let socket = netlink::open().map_err(failed)?;
     // A smaller buffer does no harm: an overrun is reported.
     let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER_BYTES);
     socket.add_membership(LINKS_GROUP).map_err(failed)?;
     let forward = move || {
-        if let Err(error) = forward_all(&socket, &tell) {
-            tell(LinkNews::Lost(format!("cannot watch the network devices: {error}")));
+        if let Err(error) = forward_all(&socket, &send) {
+            send(LinkNews::Lost(format!("cannot watch the network devices: {error}")));
         }
     };
     thread::Builder::new().name("links".into()).spawn(forward).map_err(failed)?;
     Ok(())
 }
 
-/// Returns when `tell` has returned false.
-fn forward_all(socket: &Socket, tell: &impl Fn(LinkNews) -> bool) -> io::Result<()> {
+/// Returns when `send` has returned false.
+fn forward_all(socket: &Socket, send: &impl Fn(LinkNews) -> bool) -> io::Result<()> {
     loop {
         let news = match socket.recv_from_full() {
             // Only the kernel, whose port is 0, sends news.
@@ -65,7 +65,7 @@ fn forward_all(socket: &Socket, tell: &impl Fn(LinkNews) -> bool) -> io::Result<
             Err(e) => return Err(e),
         };
         for link in news {
-            if !tell(link) {
+            if !send(link) {
                 return Ok(());
             }
         }

@@ -129,7 +129,7 @@ fn described(object: &Object) -> Loaded {
         name: interned(object.name()),
         about: interned(object.about()),
         traits: object.traits(),
-        hooks: Arc::new(Machine::of(object)),
+        hooks: Arc::new(Machine::from_object(object)),
     }
 }
 

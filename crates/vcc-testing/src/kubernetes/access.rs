@@ -1,4 +1,4 @@
-//! Who may talk to the API server: tokens, keys, and the files that clients have them in.
+//! Access to the API server: tokens, keys, and the files in which clients find them.
 
 use std::fs;
 use std::io::Write;

@@ -54,7 +54,7 @@ impl ControlPlane {
             .arg(format!("--advertise-client-urls={}", self.etcd_address()))
             // There is one member. It listens for others all the same, at any port.
             .arg("--listen-peer-urls=http://127.0.0.1:0")
-            // What is written has to outlive the process, not the machine.
+            // Data must outlive the process, not the machine.
             .arg("--unsafe-no-fsync");
         self.etcd = Some(Server::start(command, &self.directory.join("etcd.log")));
     }

@@ -26,7 +26,7 @@ impl Helm {
         Self { tools, home: tempfile::tempdir().expect("a directory"), kubeconfig }
     }
 
-    /// What it prints if it succeeds, or all that it says.
+    /// Its stdout if it succeeds, else all of its output.
     pub fn run(&self, directory: &Path, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.tools.command("helm", self.home.path());
         if let Some(kubeconfig) = &self.kubeconfig {
@@ -34,8 +34,8 @@ impl Helm {
         }
         let output = command.args(arguments).current_dir(directory).output().expect("helm");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        let said = text(output.stdout);
-        if output.status.success() { Ok(said) } else { Err(said + &text(output.stderr)) }
+        let printed = text(output.stdout);
+        if output.status.success() { Ok(printed) } else { Err(printed + &text(output.stderr)) }
     }
 }
 

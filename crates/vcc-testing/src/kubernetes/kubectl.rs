@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Cluster;
 
 impl Cluster {
-    /// `kubectl` as the administrator. Returns what it prints.
+    /// `kubectl` as the administrator. Returns its stdout.
     #[track_caller]
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         self.kubectl_with(arguments, "")
@@ -18,8 +18,8 @@ impl Cluster {
     /// `kubectl` as the administrator, which reads `input`: with `-f -`, manifests.
     #[track_caller]
     pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> String {
-        let said = self.try_kubectl(&self.kubeconfig(), arguments, input);
-        said.unwrap_or_else(|said| panic!("kubectl {}: {said}", arguments.join(" ")))
+        let output = self.try_kubectl(&self.kubeconfig(), arguments, input);
+        output.unwrap_or_else(|output| panic!("kubectl {}: {output}", arguments.join(" ")))
     }
 
     /// Creates or changes what the manifests say, as the administrator.
@@ -36,7 +36,7 @@ impl Cluster {
         self.kubectl_with(&arguments, manifests);
     }
 
-    /// `kubectl` as the user of a kubeconfig: what it prints if it succeeds, or what it complains of.
+    /// `kubectl` as the user of a kubeconfig: its stdout if it succeeds, else its stderr.
     pub fn try_kubectl(
         &self,
         kubeconfig: &Path,
@@ -57,18 +57,18 @@ impl Cluster {
     /// Until the server says that all its parts have started, for two minutes at most.
     #[track_caller]
     pub(super) fn await_readiness(&self) {
-        let mut said = String::new();
+        let mut output = String::new();
         for _ in 0..1200 {
             if self.certificates().exists() {
                 let ready = ["get", "--raw", "/readyz"];
                 match self.try_kubectl(&self.kubeconfig(), &ready, "") {
                     Ok(_) => return,
-                    Err(complaint) => said = complaint,
+                    Err(complaint) => output = complaint,
                 }
             }
             self.change(|it| it.assert_runs());
             thread::sleep(Duration::from_millis(100));
         }
-        panic!("the API server is not ready after two minutes: {said}");
+        panic!("the API server is not ready after two minutes: {output}");
     }
 }

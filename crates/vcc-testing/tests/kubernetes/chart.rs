@@ -40,8 +40,8 @@ fn rendered(helm: &Helm, values: &[&str]) -> Result<String, String> {
 fn lint_has_nothing_to_say() {
     let Some(helm) = Helm::find() else { return };
     for values in VALUES {
-        let said = helm.run(packaging(), &with_values(&["lint", "--strict", "chart"], values));
-        said.unwrap_or_else(|said| panic!("{values:?}: {said}"));
+        let output = helm.run(packaging(), &with_values(&["lint", "--strict", "chart"], values));
+        output.unwrap_or_else(|output| panic!("{values:?}: {output}"));
     }
 }
 
@@ -62,9 +62,9 @@ fn a_wrong_value_is_named() {
         ),
     ];
     for (values, expected) in wrong {
-        let said = rendered(&helm, values).expect_err("a wrong value");
+        let output = rendered(&helm, values).expect_err("a wrong value");
         for part in expected {
-            assert!(said.contains(part), "{values:?}: {part}: {said}");
+            assert!(output.contains(part), "{values:?}: {part}: {output}");
         }
     }
 }
@@ -83,7 +83,7 @@ fn nothing_listens_on_the_network_unasked() {
 
 /// The lease is where the role for it is.
 #[test]
-fn the_agents_know_their_namespace_whatever_it_is_called() {
+fn the_agents_know_their_namespace_under_any_name() {
     let Some(helm) = Helm::find() else { return };
     let template = ["template", "vcc", "chart", "--namespace", "net-system"];
     let manifests = helm.run(packaging(), &template).expect("manifests");
@@ -121,8 +121,8 @@ fn it_is_installed_upgraded_and_removed() {
     let helm = cluster.helm();
     let run = |arguments: &[&str]| {
         let namespace = ["--namespace", "vcc"];
-        let said = helm.run(packaging(), &[arguments, &namespace].concat());
-        said.unwrap_or_else(|said| panic!("helm {}: {said}", arguments.join(" ")))
+        let output = helm.run(packaging(), &[arguments, &namespace].concat());
+        output.unwrap_or_else(|output| panic!("helm {}: {output}", arguments.join(" ")))
     };
     let notes = run(&["install", "vcc", "chart", "--create-namespace", "--set", "cni.name=cilium"]);
     assert!(notes.contains("bpf.hostLegacyRouting=true"), "{notes}");

@@ -32,9 +32,9 @@ fn a_pods_token_names_its_node() {
     let token = cluster.pod_token("tenant", "worker", "worker");
     let kubeconfig = cluster.kubeconfig_with_token("worker", &token);
 
-    let said = cluster.try_kubectl(&kubeconfig, &["auth", "whoami", "-o", "json"], "");
-    let said: Value = serde_json::from_str(&said.expect("an answer")).expect("JSON");
-    let user = &said["status"]["userInfo"];
+    let output = cluster.try_kubectl(&kubeconfig, &["auth", "whoami", "-o", "json"], "");
+    let output: Value = serde_json::from_str(&output.expect("an answer")).expect("JSON");
+    let user = &output["status"]["userInfo"];
     assert_eq!(user["username"], "system:serviceaccount:tenant:worker");
     assert_eq!(user["extra"]["authentication.kubernetes.io/node-name"][0], "node-a", "{user}");
 }

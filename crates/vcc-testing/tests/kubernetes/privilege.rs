@@ -55,7 +55,7 @@ impl Agents {
     fn install() -> Option<Self> {
         let cluster = Cluster::start()?;
         let install = ["install", "vcc", "chart", "--namespace", "vcc", "--create-namespace"];
-        cluster.helm().run(packaging(), &install).unwrap_or_else(|said| panic!("helm: {said}"));
+        cluster.helm().run(packaging(), &install).unwrap_or_else(|output| panic!("helm: {output}"));
         cluster.apply(OBJECTS);
         let token = cluster.pod_token("vcc", "vcc", "agent");
         let kubeconfig = cluster.kubeconfig_with_token("agent", &token);
@@ -94,15 +94,16 @@ impl Agents {
 
     #[track_caller]
     fn may(&self, arguments: &[&str]) {
-        self.kubectl(arguments).unwrap_or_else(|said| panic!("{}: {said}", arguments.join(" ")));
+        self.kubectl(arguments)
+            .unwrap_or_else(|output| panic!("{}: {output}", arguments.join(" ")));
     }
 
     #[track_caller]
     fn may_not(&self, arguments: &[&str]) {
         match self.kubectl(arguments) {
-            Ok(said) => panic!("{}: granted: {said}", arguments.join(" ")),
-            Err(said) => {
-                assert!(said.contains("Forbidden") || said.contains("forbidden"), "{said}")
+            Ok(output) => panic!("{}: granted: {output}", arguments.join(" ")),
+            Err(output) => {
+                assert!(output.contains("Forbidden") || output.contains("forbidden"), "{output}")
             }
         }
     }
@@ -113,9 +114,9 @@ const ITS_STATUS: &[&str] = &["--subresource=status"];
 
 #[track_caller]
 fn refused(result: Result<String, String>) -> String {
-    let said = result.expect_err("refused");
-    assert!(said.contains("Forbidden") || said.contains("forbidden"), "{said}");
-    said
+    let output = result.expect_err("refused");
+    assert!(output.contains("Forbidden") || output.contains("forbidden"), "{output}");
+    output
 }
 
 fn node_status(name: &str) -> String {
@@ -144,10 +145,10 @@ fn an_agent_writes_the_status_of_its_own_node_alone() {
     agents.create(&node("node-a"), &[]).expect("its own");
     agents.apply(&node_status("node-a"), ITS_STATUS).expect("its own");
 
-    let said = refused(agents.create(&node("node-c"), &[]));
-    assert!(said.contains("the token is of the node `node-a`"), "{said}");
-    let said = refused(agents.apply(&node_status("node-b"), ITS_STATUS));
-    assert!(said.contains("the token is of the node `node-a`"), "{said}");
+    let output = refused(agents.create(&node("node-c"), &[]));
+    assert!(output.contains("the token is of the node `node-a`"), "{output}");
+    let output = refused(agents.apply(&node_status("node-b"), ITS_STATUS));
+    assert!(output.contains("the token is of the node `node-a`"), "{output}");
     for name in ["node-a", "node-b"] {
         refused(agents.apply(&node(name), &[]));
     }
@@ -156,8 +157,8 @@ fn an_agent_writes_the_status_of_its_own_node_alone() {
     // A token of the account that is bound to no pod is no node's.
     let token = agents.cluster.kubectl(&["create", "token", "vcc", "--namespace", "vcc"]);
     let unbound = agents.cluster.kubeconfig_with_token("unbound", token.trim_end());
-    let said = refused(agents.apply_as(&unbound, &node_status("node-a"), ITS_STATUS));
-    assert!(said.contains("the token is of the node ``"), "{said}");
+    let output = refused(agents.apply_as(&unbound, &node_status("node-a"), ITS_STATUS));
+    assert!(output.contains("the token is of the node ``"), "{output}");
 
     // Others are as free as their roles.
     agents.cluster.apply_status(&node_status("node-b"));
@@ -206,8 +207,8 @@ fn an_agent_holds_the_lease_of_its_namespace() {
 
     agents.may_not(&["get", "leases", "--namespace", "vcc"]);
     agents.may_not(&["delete", "lease", "vcc-summary", "--namespace", "vcc"]);
-    let said = create(&lease("vcc-summary", "default")).expect_err("another namespace");
-    assert!(said.contains("forbidden"), "{said}");
+    let output = create(&lease("vcc-summary", "default")).expect_err("another namespace");
+    assert!(output.contains("forbidden"), "{output}");
     agents.cluster.apply(&lease("another", "vcc"));
     refused(replace(&lease("another", "vcc")));
 }

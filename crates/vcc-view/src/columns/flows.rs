@@ -175,7 +175,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "window_received_bytes",
         Bytes,
         |flow| flow.state.window_received_bytes().into(),
-        "the window of the peer that it replaced",
+        "the peer's own window, which it replaced",
     )
     .page(Page::Detail),
     Column::new(
@@ -222,7 +222,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "guest_delay_us",
         Us,
         |flow| flow.state.guest_delay_us().into(),
-        "what the guest takes to answer a segment, weighted by the time that it took",
+        "the guest's time to answer a segment, weighted by its length",
     )
     .given(delay::is_guests)
     .sort("guest-delay")
@@ -233,7 +233,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "guest_worst_us",
         Us,
         |flow| flow.state.guest_worst_us().into(),
-        "the longest wait for an answer of the guest, also if it still lasts",
+        "the longest wait for an answer of the guest, including one that still lasts",
     )
     .page(Page::Detail),
     Column::new(
@@ -241,7 +241,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "fabric_delay_us",
         Us,
         |flow| flow.state.fabric_delay_us().into(),
-        "what fabric and peer take to answer, delayed ACKs apart, weighted by the time that it took",
+        "the time that fabric and peer take to answer, without delayed ACKs, weighted by its length",
     )
     .sort("fabric-delay")
     .page(Page::Detail),
@@ -250,7 +250,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "fabric_worst_us",
         Us,
         |flow| flow.state.fabric_worst_us().into(),
-        "what they took to answer at most",
+        "the longest time that they took to answer",
     )
     .page(Page::Detail),
     Column::new(
@@ -258,7 +258,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "rtt_us",
         Us,
         |flow| flow.state.cc.path.rtt_us.into(),
-        "the latest sample of the round-trip time, by which `swift` and `vegas` go",
+        "the latest sample of the round-trip time, which `swift` and `vegas` use",
     )
     .page(Page::Detail),
     Column::new(
@@ -266,7 +266,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "rtt_min_us",
         Us,
         |flow| flow.state.cc.path.rtt_min_us.into(),
-        "the least of the last minutes, from the handshake on",
+        "the minimum of the last minutes, beginning with the handshake",
     )
     .page(Page::Detail),
     Column::new(
@@ -334,7 +334,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "held_bytes",
         Bytes,
         |flow| flow.held_bytes.into(),
-        "kept of it in the buffer of `vcc domain`; none at a port in the kernel",
+        "its bytes in the buffer of `vcc domain`; none at a port in the kernel",
     )
     .given(|flow| flow.held_bytes.is_some_and(|bytes| bytes > 0))
     .sort("held")
@@ -344,7 +344,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "promised_bytes",
         Bytes,
         |flow| flow.promised_bytes.into(),
-        "acknowledged by `vcc domain`, and not yet by the end in whose name; none at a port in the kernel",
+        "bytes that `vcc domain` acknowledged for an end that has not done so yet; none at a port in the kernel",
     )
     .given(|flow| flow.promised_bytes.is_some_and(|bytes| bytes > 0))
     .sort("promised")
@@ -374,7 +374,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "forged",
         Count,
         |flow| flow.state.forged.into(),
-        "feedback options that were not believed",
+        "feedback options that were rejected as implausible",
     )
     .given(|flow| flow.state.forged > 0)
     .sort("forged")

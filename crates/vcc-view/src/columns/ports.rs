@@ -41,14 +41,14 @@ pub static PORT_COLUMNS: &[Column] = &[
         "same_guest_as",
         Text,
         |port| port.same_guest_as.as_deref().into(),
-        "the other devices of the guest, with which it is one port",
+        "the other devices of the guest, which are the same port",
     ),
     Column::new(
         "Shown at",
         "shown_at",
         Text,
         |port| port.shown_at.as_deref().into(),
-        "the first of these devices that is listed, if it is not this one: there is what is counted of the port",
+        "the first listed of these devices, if it is not this one: it has the port's counters",
     ),
     Column::new(
         "Underlay",
@@ -90,7 +90,7 @@ pub static PORT_COLUMNS: &[Column] = &[
         "fabric_delay_us",
         Us,
         |port| port.quantile_us(Delays::fabric, 0.5).into(),
-        "the median of what fabric and peer took to answer, since the port was attached; `delays` has the histogram",
+        "the median time that fabric and peer took to answer, since the port was attached; `delays` has the histogram",
     )
     .page(Page::Table),
     Column::new(
@@ -105,7 +105,7 @@ pub static PORT_COLUMNS: &[Column] = &[
         "guest_delay_us",
         Us,
         |port| port.quantile_us(Delays::guest, 0.5).into(),
-        "the median of what the guest took to answer, since the port was attached; `delays` has the histogram",
+        "the median time that the guest took to answer, since the port was attached; `delays` has the histogram",
     )
     .page(Page::Table),
     Column::new(
@@ -128,14 +128,14 @@ pub static PORT_COLUMNS: &[Column] = &[
         "held_bytes",
         Bytes,
         |port| port.held_bytes.into(),
-        "kept in the buffer of `vcc domain`; none at a port in the kernel",
+        "bytes in the buffer of `vcc domain`; none at a port in the kernel",
     ),
     Column::new(
         "Promised",
         "promised_bytes",
         Bytes,
         |port| port.promised_bytes.into(),
-        "acknowledged by `vcc domain`, and not yet by the end in whose name; none at a port in the kernel",
+        "bytes that `vcc domain` acknowledged for an end that has not done so yet; none at a port in the kernel",
     ),
     Column::new(
         "Machine",
@@ -172,6 +172,6 @@ pub static PORT_COLUMNS: &[Column] = &[
         "failure",
         Text,
         |port| port.failure.as_deref().into(),
-        "why the port cannot be read; all that is not known of it is then `null`",
+        "why the port cannot be read; its unknown values are then `null`",
     ),
 ];

@@ -18,7 +18,7 @@ pub enum GuestEcn {
 
 impl GuestEcn {
     /// None before the handshake is complete.
-    pub fn of(state: &FlowState, params: &Params) -> Option<Self> {
+    pub fn from_state(state: &FlowState, params: &Params) -> Option<Self> {
         if u32::from(state.stage) < sys::STAGE_ESTABLISHED {
             return None;
         }
@@ -51,14 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asked_is_told_where_it_can_be() {
+    fn the_guest_that_asked_for_ecn_is_recognised() {
         let flow = |stage: u32, flags| {
             FlowState(sys::vcc_flow { stage: stage as u8, flags, ..Default::default() })
         };
         let of = |mode: Mode, flags| {
             let mut params = Params::default();
             params.0.mode = mode.number();
-            GuestEcn::of(&flow(sys::STAGE_ESTABLISHED, flags), &params)
+            GuestEcn::from_state(&flow(sys::STAGE_ESTABLISHED, flags), &params)
         };
         let asked = sys::FLOW_GUEST_OPENED | sys::FLOW_ECN_ASKED;
         for (mode, flags, expected) in [
@@ -77,6 +77,6 @@ mod tests {
             assert_eq!(of(mode, flags), Some(expected), "{mode} {flags:#x}");
         }
         let opening = flow(sys::STAGE_SYN_SENT, asked);
-        assert_eq!(GuestEcn::of(&opening, &Params::default()), None);
+        assert_eq!(GuestEcn::from_state(&opening, &Params::default()), None);
     }
 }

@@ -29,7 +29,7 @@ pub struct Connection {
     /// None before the handshake is complete.
     pub ecn: Option<GuestEcn>,
     pub guess: Guess,
-    /// What it waited for at its guest and in the fabric; None without a measurement.
+    /// Its delays at the guest and in the fabric; None without a measurement.
     pub guest_delay_us: Option<u32>,
     pub fabric_delay_us: Option<u32>,
     /// The guest's; None where the host does not see it.

@@ -36,7 +36,7 @@ pub fn need(ecn: &[GuestEcn], class: Class) -> (Need, &'static str) {
         return (Need::Yes, "it has no ECN: its packets are dropped where others are marked");
     }
     if ecn.contains(&GuestEcn::Refused) {
-        return (Need::Perhaps, "its peer declined ECN: vcc would have to rely on losses, too");
+        return (Need::Perhaps, "its peer declined ECN: vcc would depend on losses as well");
     }
     match class {
         Class::DelayBased => {

@@ -47,7 +47,7 @@ struct Port<'a> {
 }
 
 impl<'a> SnapshotView<'a> {
-    pub fn of(taken: &'a Taken, health: Health) -> Self {
+    pub fn new(taken: &'a Taken, health: Health) -> Self {
         let snapshot = &taken.snapshot;
         let daemon = &snapshot.daemon;
         let mut stages: BTreeMap<_, _> = Stage::ALL.map(|stage| (stage.name(), 0)).into();
@@ -76,7 +76,7 @@ impl<'a> SnapshotView<'a> {
             ports: ports.collect(),
             rules: &snapshot.rules,
             pools: &snapshot.pools,
-            point: Point::of(snapshot, taken.activity.all),
+            point: Point::from_snapshot(snapshot, taken.activity.all),
         }
     }
 }

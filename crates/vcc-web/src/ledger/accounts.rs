@@ -58,7 +58,7 @@ impl Accounts {
         let Some(account) = account.and_then(|rule| self.rules.get_mut(rule)) else {
             return accounted;
         };
-        let counts = Counts::of(&flow.state);
+        let counts = Counts::from_state(&flow.state);
         account.live += counts;
         if let Some((_, brought)) = accounted.filter(|(edition, _)| *edition != epoch) {
             account.floor = zip(account.floor, sums(1, brought), |floor, brought| floor - brought);

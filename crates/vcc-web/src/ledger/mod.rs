@@ -82,7 +82,7 @@ impl Ledger {
         let mut flow_ids = Vec::with_capacity(snapshot.flows.len());
         for flow in &mut snapshot.flows {
             let id = self.hasher.hash_one(&flow.key);
-            let counted = Counted::of(&flow.state);
+            let counted = Counted::from_state(&flow.state);
             // A connection that has counted less is another one between the same ends.
             let goes_on = |seen: &Seen| counted.counts.since(seen.counted.counts).is_some();
             let before = self.flows.remove(&id).filter(goes_on);

@@ -53,7 +53,7 @@ impl Host {
     /// The kernel adds it to its rule.
     fn end(&mut self, at: usize) {
         let flow = self.snapshot.flows.remove(at);
-        self.snapshot.rules[0].ended.counts += Counts::of(&flow.state);
+        self.snapshot.rules[0].ended.counts += Counts::from_state(&flow.state);
     }
 
     fn reload(&mut self) {
@@ -104,7 +104,7 @@ fn a_connection_that_is_in_no_sum_for_a_moment_takes_nothing_back() {
     assert_eq!(host.totals(), (1, 50));
     let flow = host.snapshot.flows.remove(0);
     assert_eq!(host.totals(), (1, 50));
-    host.snapshot.rules[0].ended.counts += Counts::of(&flow.state);
+    host.snapshot.rules[0].ended.counts += Counts::from_state(&flow.state);
     assert_eq!(host.totals(), (1, 50));
 }
 

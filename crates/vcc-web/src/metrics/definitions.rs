@@ -38,7 +38,7 @@ metrics! {
     POLICY_EPOCH = gauge("vcc_policy_epoch", [], "Edition of the policy in force; 0 for none.");
     RELOADS = counter("vcc_policy_reloads_total", ["result"], "Reloads of the policy by result: ok or failed.");
     RELOAD_OK = gauge("vcc_policy_last_reload_success", [], "1 if the last reload of the policy succeeded, else 0.");
-    RELOAD_TIME = gauge("vcc_policy_last_reload_timestamp_seconds", [], "Time of the last reload of the policy, whatever its result, in Unix time.");
+    RELOAD_TIME = gauge("vcc_policy_last_reload_timestamp_seconds", [], "Time of the last reload of the policy, successful or not, in Unix time.");
     ATTACH_FAILURES = counter("vcc_attach_failures_total", [], "Failed attempts to attach to a device.");
     CONTROL_REFUSED = counter("vcc_control_requests_refused_total", [], "Refused requests on the control socket.");
 

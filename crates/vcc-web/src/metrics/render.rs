@@ -29,7 +29,7 @@ pub fn render(
     tally: &Tally,
 ) -> String {
     let mut text = Text::default();
-    text.one(&m::PROBLEMS, Health::of(taken).problems.len() as f64);
+    text.one(&m::PROBLEMS, Health::from_reading(taken).problems.len() as f64);
     if let Ok(taken) = taken {
         daemon(&mut text, taken);
         ports(&mut text, taken);

@@ -211,7 +211,7 @@ fn ports_of_one_name_are_one_sample() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_nothing_else() {
+fn an_unreadable_port_is_reported_and_nothing_else() {
     let parsed = parse(&render(&Err("gone".into()), 3, &Tally::default()));
     assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 0.0);
     assert_eq!(value(&parsed, "vcc_snapshot_failures_total", &[]), 3.0);

@@ -31,7 +31,7 @@ impl Text {
         }
         let Metric { name, kind, help, .. } = metric;
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        // A String takes whatever is written to it.
+        // Writing to a String cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
         for (line, value) in samples.lines {
             let _ = writeln!(self.0, "{name}{line} {value}");

@@ -21,8 +21,8 @@ use crate::cache::Cache;
 use crate::tally::{Refusal, Tally};
 
 /// The number of connections above the limit that are answered at a time; others are closed.
-const TOLD_AT_A_TIME: usize = 16;
-const TOLD_WITHIN: Duration = Duration::from_secs(1);
+const REFUSALS_AT_A_TIME: usize = 16;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     content-length: 48\r\nretry-after: 1\r\nconnection: close\r\n\r\n\
     Too many connections at a time; try again later\n";
@@ -31,7 +31,7 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(100);
 const AFTER_FAILED_READING: Duration = Duration::from_secs(5);
 
-/// Readings without a request take at most one part in so many of a CPU.
+/// Readings without a request take at most this fraction of a CPU.
 const READING_SHARE: u32 = 50;
 
 /// Shared by all connections.
@@ -83,7 +83,7 @@ async fn keep_reading(cache: Arc<Cache>) {
 
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     let places = Places::new(shared.limits.connections, shared.limits.answered_within);
-    let told = Arc::new(Semaphore::new(TOLD_AT_A_TIME));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_AT_A_TIME));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             time::sleep(AFTER_FAILED_ACCEPT).await;
@@ -107,7 +107,7 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
             task::yield_now().await;
             continue;
         }
-        if let Ok(place) = told.clone().try_acquire_owned() {
+        if let Ok(place) = refusals.clone().try_acquire_owned() {
             task::spawn(turn_away(stream, place));
         }
     }
@@ -149,7 +149,7 @@ pub(super) async fn converse(
 }
 
 async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
-    let tell = async {
+    let refuse = async {
         stream.write_all(TOO_MANY).await?;
         stream.shutdown().await?;
         // A socket that is closed with unread data discards what it has sent.
@@ -158,7 +158,7 @@ async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
         std::io::Result::Ok(())
     };
     // A client that does not read gets no answer.
-    let _ = time::timeout(TOLD_WITHIN, tell).await;
+    let _ = time::timeout(REFUSAL_TIMEOUT, refuse).await;
 }
 
 #[cfg(test)]

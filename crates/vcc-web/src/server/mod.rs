@@ -43,7 +43,7 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
-    /// Names that requests may give this host, beside `localhost` and its addresses.
+    /// Names that requests may give this host, besides `localhost` and its addresses.
     pub host_names: Vec<String>,
     pub limits: Limits,
 }
@@ -112,7 +112,7 @@ pub fn serve_with(options: Options, source: Arc<dyn Source>) -> Result<Server, E
         .map_err(Error::Thread)?;
     let (stop, stopped) = oneshot::channel();
     let cache = Cache::new(source, options.limits.fresh_for);
-    let readings = Readings::of(cache.clone());
+    let readings = Readings::new(cache.clone());
     let work = move || {
         runtime.block_on(accept::until(stopped, listener, options, cache));
         runtime.shutdown_timeout(STOP_WITHIN);
@@ -128,7 +128,7 @@ impl Server {
         self.address
     }
 
-    /// What it reads, for others in this process.
+    /// Its readings, for other parts of this process.
     pub fn readings(&self) -> Readings {
         self.readings.clone()
     }

@@ -1,4 +1,4 @@
-//! The places that connections may have at a time, and who gives way when all are taken.
+//! The limit of open connections, and which of them gives way when it is reached.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -52,22 +52,22 @@ impl Site {
                 ok(metrics::CONTENT_TYPE, text.into_bytes())
             }
             "/healthz" => {
-                let health = Health::of(&self.cache.get().await);
+                let health = Health::from_reading(&self.cache.get().await);
                 let status =
                     if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
                 Ok(reply(status, JSON, json(&health)))
             }
             "/api/snapshot.json" => {
                 let taken = self.taken().await?;
-                let health = Health::of(&Ok(taken.clone()));
-                ok(JSON, json(&SnapshotView::of(&taken, health)))
+                let health = Health::from_reading(&Ok(taken.clone()));
+                ok(JSON, json(&SnapshotView::new(&taken, health)))
             }
             "/api/flows.json" => {
                 let query = Query::parse(query.unwrap_or_default()).map_err(|error| {
                     Refused::new(StatusCode::BAD_REQUEST, Refusal::Query, error.to_string())
                 })?;
                 let taken = self.taken().await?;
-                ok(JSON, json(&FlowsView::of(&taken, &query)))
+                ok(JSON, json(&FlowsView::new(&taken, &query)))
             }
             "/api/columns.json" => ok(JSON, json(&columns())),
             "/api/history.json" => ok(JSON, json(&self.cache.history().await)),

@@ -18,7 +18,7 @@ const START: &str = "exec timeout 300 chromium --headless --remote-debugging-pip
 pub struct Browser {
     child: Child,
     commands: ChildStdin,
-    said: BufReader<ChildStdout>,
+    printed: BufReader<ChildStdout>,
     session: Option<String>,
     last_id: u64,
     /// The events since the last page was opened.
@@ -49,9 +49,9 @@ impl Browser {
             .spawn()
             .expect("a shell");
         let commands = child.stdin.take().expect("a pipe");
-        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let printed = BufReader::new(child.stdout.take().expect("a pipe"));
         let (session, events) = (None, Vec::new());
-        let mut browser = Self { child, commands, said, session, last_id: 0, events };
+        let mut browser = Self { child, commands, printed, session, last_id: 0, events };
         let tab = browser.call("Target.createTarget", json!({"url": "about:blank"}));
         let attach = json!({"targetId": tab["targetId"], "flatten": true});
         let session = browser.call("Target.attachToTarget", attach);
@@ -124,7 +124,7 @@ impl Browser {
 
     fn hear(&mut self) -> Value {
         let mut message = Vec::new();
-        self.said.read_until(0, &mut message).expect("a browser that answers");
+        self.printed.read_until(0, &mut message).expect("a browser that answers");
         assert_eq!(message.pop(), Some(0), "the browser has ended");
         serde_json::from_slice(&message).expect("JSON")
     }

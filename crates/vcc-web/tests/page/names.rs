@@ -43,8 +43,8 @@ const CUT: &str = "[...document.querySelectorAll('main *')].filter(it => {
     const view = document.documentElement.clientWidth;
     return ![...it.parentElement.querySelectorAll('.more')].some(hint => {
         const { left, right, height } = hint.getBoundingClientRect();
-        const said = getComputedStyle(hint, '::after').content;
-        return height > 10 && left >= 0 && right <= view && said.includes('More columns');
+        const output = getComputedStyle(hint, '::after').content;
+        return height > 10 && left >= 0 && right <= view && output.includes('More columns');
     });
 }).map(it => `${it.id || it.className || it.tagName} ${it.querySelector('[id]')?.id} \
     ${it.scrollWidth} > ${it.clientWidth}, ${it.parentElement.dataset.more}`)";
@@ -55,8 +55,8 @@ const UNREACHED: &str = "[...document.querySelectorAll('.scroll')].filter(it => 
     it.dispatchEvent(new Event('scroll'));
     const last = it.querySelector('tbody tr > :last-child');
     const hidden = last && last.getBoundingClientRect().right > it.getBoundingClientRect().right + 1;
-    const said = getComputedStyle(it.parentElement.querySelector('.more'), '::after').content;
-    const wrong = it.scrollLeft > 1 && (!said.includes('←') || it.tabIndex !== 0);
+    const output = getComputedStyle(it.parentElement.querySelector('.more'), '::after').content;
+    const wrong = it.scrollLeft > 1 && (!output.includes('←') || it.tabIndex !== 0);
     it.scrollLeft = 0;
     it.dispatchEvent(new Event('scroll'));
     return hidden || wrong;

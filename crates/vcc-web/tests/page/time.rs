@@ -39,7 +39,7 @@ fn history_is_there_at_once_after_a_reload() {
 }
 
 #[test]
-fn silence_of_the_daemon_is_told() {
+fn silence_of_the_daemon_is_shown() {
     let Some(mut visit) = visit("silence") else { return };
     visit.open(&DESK, "light");
     visit.assert_quiet();

@@ -33,9 +33,9 @@ fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Everything that comes back, also of a connection that is reset.
-fn talk(address: SocketAddr, said: &[u8]) -> String {
+fn talk(address: SocketAddr, output: &[u8]) -> String {
     let mut stream = connect(address);
-    let _ = stream.write_all(said);
+    let _ = stream.write_all(output);
     heard(&mut stream)
 }
 
@@ -97,7 +97,7 @@ impl Source for Waiting {
 const HEALTH: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
-fn those_beyond_the_limit_are_told_while_all_others_are_answered() {
+fn connections_beyond_the_limit_are_refused_while_others_are_answered() {
     let source = Arc::<Waiting>::default();
     let wait = source.0.lock().expect("no other panics");
     let limits = Limits { connections: 4, answered_within: LONG, ..limits() };
@@ -196,7 +196,7 @@ fn large_headers_are_refused() {
 }
 
 #[test]
-fn what_is_not_asked_rightly_is_told_in_a_line() {
+fn invalid_requests_are_answered_by_one_line() {
     let (server, _) = started(limits());
     let address = server.address();
     for (request, status, reason) in [
@@ -246,7 +246,7 @@ fn head_has_the_length_and_no_body() {
 }
 
 #[test]
-fn a_source_that_fails_is_told_of() {
+fn a_failing_source_is_reported() {
     let (server, fake) = started(Limits { fresh_for: Duration::ZERO, ..limits() });
     let address = server.address();
     assert_status(&get(address, "/api/snapshot.json"), 200);

@@ -21,8 +21,8 @@ pub struct Arguments {
     #[arg(required = true, value_name = "DEV")]
     devices: Vec<String>,
 
-    /// The guest is that of DEV, to which vcc is attached: the devices join its port, with its treatment,
-    /// connections and counters
+    /// The devices belong to the guest of DEV, to which vcc is attached: they join its port, with its
+    /// treatment, connections and counters
     #[arg(long, value_name = "DEV", conflicts_with_all = options_of_port())]
     same_guest_as: Option<String>,
 
@@ -30,7 +30,7 @@ pub struct Arguments {
     treatment: DeviceTreatment,
 }
 
-/// All of the devices, or none.
+/// Attaches to all of the devices, or to none.
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(tap) = arguments.devices.iter().find(|device| vcc_view::serves_tap(device)) {
         bail!(
@@ -95,7 +95,7 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of what hides segments from vcc, or turns its figures wrong.
+/// Warns of other programs that hide segments from vcc or falsify its figures.
 fn warn_of_neighbours(devices: &[&str]) {
     let look = |around: Around| devices.iter().map(|device| around.findings(device)).collect();
     let found: Vec<_> = match Around::read().and_then(look) {

@@ -13,20 +13,20 @@ use super::ports_of;
 ///
 /// vcc shows guests windows at a scale of its own. Without vcc, the guest reads its peer's windows
 /// at the wrong scale, and the connection becomes very slow. So a port is drained first: it takes no
-/// new connections, and is detached when no connection depends on vcc any more. Of a connection for
-/// which vcc has negotiated ECN, the peer goes on to send data that the fabric may mark, and nobody
-/// echoes the marks to it until the connection ends: draining does not wait for that.
+/// new connections, and is detached when no connection depends on vcc any more. If vcc negotiated ECN
+/// for a connection, its peer keeps sending data that the fabric may mark, and nobody echoes these
+/// marks until the connection ends; draining does not wait for that.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The devices to detach from
     #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
     devices: Vec<String>,
 
-    /// Detach from all devices, also those of other network namespaces
+    /// Detach from all devices, including those of other network namespaces
     #[arg(long)]
     all: bool,
 
-    /// Detach at once, even if connections depend on vcc
+    /// Detach at once, even while connections depend on vcc
     #[arg(long, conflicts_with = "wait")]
     now: bool,
 
@@ -59,24 +59,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if draining.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
-        let told: Vec<String> = draining.iter().map(Draining::told).collect();
-        let told = told.join("; ");
+        let text: Vec<String> = draining.iter().map(Draining::text).collect();
+        let text = text.join("; ");
         if !arguments.wait {
             output::say(&format!(
-                "{told}. New connections are not translated; run this again when these have ended, \
+                "{text}. New connections are not translated; run this again when these have ended, \
                  or with --now\n"
             ));
             return Ok(ExitCode::SUCCESS);
         }
         if Instant::now() >= deadline {
-            bail!("{told} after {} s", arguments.timeout);
+            bail!("{text} after {} s", arguments.timeout);
         }
         thread::sleep(POLL);
         ports = draining.into_iter().map(|draining| draining.port).collect();
     }
 }
 
-/// A port drains as a whole: nobody knows which of its connections pass which device.
+/// A port drains as a whole, because which of its connections pass which device is unknown.
 fn require_whole_ports(ports: &[Port]) -> anyhow::Result<()> {
     let is_named = |other: &String| ports.iter().any(|port| port.device() == other);
     for port in ports {
@@ -97,7 +97,7 @@ struct Draining {
 }
 
 impl Draining {
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         let device = self.port.device();
         match self.connections {
             1 => format!("{device} is draining: 1 connection still depends on vcc"),
@@ -127,34 +127,34 @@ fn detach(port: Port) -> anyhow::Result<()> {
         let others = kept.others().join(" and ");
         port.detach()?;
         output::say(&format!(
-            "detached from {device}; {others} goes on with the connections of their port, of which what \
+            "detached from {device}; {others} keeps the connections of their port, of which what \
              passes {device} is not translated\n"
         ));
         return Ok(());
     }
-    // The flows of another version of vcc cannot be counted, but the port can be detached.
+    // Flows of another version of vcc cannot be counted, but its port can be detached.
     let flows = port.flows().unwrap_or_default();
     port.detach()?;
     output::say(&format!("detached from {device}{}\n", harm(&flows)));
     Ok(())
 }
 
-/// What becomes of connections without vcc, in words.
+/// What happens to connections without vcc, in words.
 fn harm(flows: &[Flow]) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     let mut tell = |count: usize, what: &str| {
         if count > 0 {
-            told += &format!("; {count} connection(s) {what} until they end");
+            text += &format!("; {count} connection(s) {what} until they end");
         }
     };
     let slow = flows.iter().filter(|flow| flow.depends_on_translation());
     tell(slow.count(), "now read windows at the wrong scale and will be slow");
     let unanswered = flows.iter().filter(|flow| sends_ect_to_guest(flow));
     tell(unanswered.count(), "receive data whose marks nobody echoes to the peer any more");
-    told
+    text
 }
 
-/// Has vcc negotiated ECN with the peer for a guest that does not know of it?
+/// Has vcc negotiated ECN with the peer for a guest that did not ask for it?
 fn sends_ect_to_guest(Flow { state, .. }: &Flow) -> bool {
     u32::from(state.stage) == sys::STAGE_ESTABLISHED
         && state.has(sys::FLOW_ECN_FABRIC)

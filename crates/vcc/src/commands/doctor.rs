@@ -8,21 +8,20 @@ use vcc_port::coexistence::{self, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
 use vcc_port::{Error, Port, SharedPolicy};
 
-/// Check what this kernel and process provide, and what is missing; or who else works on a device
+/// Check what this kernel and process provide, or list the other programs at a device
 ///
-/// The command ends with an error if attaching would not work. What only the lab needs is listed, and
-/// is no error.
+/// The command fails if attaching would not work. Missing requirements of the lab alone are listed, but
+/// are no error.
 ///
-/// With --device, the command tells which programs, queues and switches work on the device, where vcc
-/// stands among them, and whether vcc sees what passes. It ends with an error if something hides
-/// segments from vcc.
+/// With --device, the command lists the programs, queues and switches at the device, the position of vcc
+/// among them, and whether vcc sees the packets. It fails if something hides segments from vcc.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Look at this device, with vcc attached to it or not
+    /// Inspect this device, whether or not vcc is attached to it
     #[arg(long, value_name = "DEV")]
     device: Option<String>,
 
-    /// Compare for so long what passes the device with what reaches vcc
+    /// Compare the packets of the device with those that reach vcc for this time
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds::up_to_a_minute, requires = "device")]
     seconds: Duration,
 
@@ -48,7 +47,7 @@ fn look_at_host(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(code(can_attach(&checks)))
 }
 
-/// What only the lab needs keeps nobody from attaching.
+/// Attaching works without the lab's requirements.
 fn can_attach(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.ok || check.need != Need::Attach)
 }
@@ -137,7 +136,7 @@ fn report(checks: &[Check]) -> String {
     let missing = |need| checks.iter().filter(|check| check.need == need && !check.ok).count();
     text += &match (missing(Need::Attach), missing(Need::Lab)) {
         (0, 0) => "Nothing is missing.\n".to_owned(),
-        (0, n) => format!("vcc can attach; {n} missing that only the lab needs.\n"),
+        (0, n) => format!("vcc can attach; {n} missing, which only the lab needs.\n"),
         (n, _) => format!("vcc cannot attach: {n} missing.\n"),
     };
     text

@@ -11,8 +11,8 @@ use crate::interrupt;
 
 /// Send duplicate ACKs to guests without SACK, to spare them retransmission timeouts
 ///
-/// For ports that were attached with --emit: three duplicate ACKs make a guest retransmit that
-/// would wait for its timeout, and a window update shows it a window that grew without an ACK. Runs
+/// For ports that were attached with --emit. Three duplicate ACKs make a guest retransmit that would
+/// otherwise wait for its timeout; a window update shows it a window that grew without an ACK. Runs
 /// until Ctrl-C, or until all of the ports are detached.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -32,7 +32,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if served.is_empty() {
-        bail!("no port in this network namespace was attached with --emit: nothing to send");
+        bail!(
+            "no port in this network namespace was attached with --emit: `vcc attach --emit DEV`"
+        );
     }
     interrupt::listen()?;
     let devices: Vec<&str> = served.iter().map(|(_, port)| port.device()).collect();
@@ -63,18 +65,18 @@ fn serve(mut emitter: Emitter, port: Port) -> anyhow::Result<()> {
         emitter.serve(LOOK)?;
     }
     let emitted = emitter.emitted();
-    let mut told = format!(
+    let mut text = format!(
         "{}: {} duplicate ACKs, {} window updates",
         port.device(),
         emitted.duplicate_acks,
         emitted.window_updates
     );
     if emitted.outdated > 0 {
-        told += &format!("; {} were no longer needed", emitted.outdated);
+        text += &format!("; {} were no longer needed", emitted.outdated);
     }
     if emitted.unsent > 0 {
-        told += &format!("; {} could not be sent", emitted.unsent);
+        text += &format!("; {} could not be sent", emitted.unsent);
     }
-    output::say(&(told + "\n"));
+    output::say(&(text + "\n"));
     Ok(())
 }

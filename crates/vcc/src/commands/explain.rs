@@ -18,15 +18,15 @@ use crate::interrupt;
 
 /// Explain which rule of a policy applies to a connection
 ///
-/// Names the rules before it, and the conditions of each that the connection does not meet. Of a
-/// connection that is live at a port here, prints what the page shows of it too.
+/// Names the rules before it, with the conditions that the connection does not meet. If the
+/// connection is live at a port here, also prints what the page shows of it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The end that opens the connection; IPv6 as [ADDRESS]:PORT
     #[arg(value_name = "SRC:PORT")]
     source: SocketAddr,
 
-    /// The end that it is opened toward
+    /// The end that accepts it
     #[arg(value_name = "DST:PORT")]
     destination: SocketAddr,
 
@@ -100,7 +100,7 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
     Ok(found)
 }
 
-/// Where the guest is late, tells whether its CPU runs.
+/// Where the guest is late, finds out whether its CPU runs.
 fn watch_cpus(ports: &[Source], flows: &mut [FlowView]) {
     let mut late: Vec<_> = flows.iter_mut().filter(|flow| is_delayed_by_guest(flow)).collect();
     let watch = CpuWatch::begin(late.iter().map(|flow| &ports[flow.port_index]));

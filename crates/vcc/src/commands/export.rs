@@ -11,12 +11,12 @@ use vcc_port::Flow;
 
 use super::port_of;
 
-/// Describe the connections of a guest, for the host that it moves to
+/// Export the connections of a guest, for the host that it moves to
 ///
-/// A guest's connections depend on vcc where it has translated their handshake. `vcc import` takes
-/// them over at the device that the guest has on the other host. Best is to export when the guest
-/// has stopped here and before it goes on there; what it has sent or received in between, the other
-/// port learns from its first segments. Connections in their handshake are left out.
+/// A guest's connections depend on vcc if it translated their handshake. `vcc import` takes them over
+/// at the guest's device on the other host. Export after the guest has stopped here and before it runs
+/// there, if possible; segments in between are learned by the other port from the first ones that it
+/// sees. Connections in their handshake are left out.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of the guest's device
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whole or not at all, and for the owner alone: the file says who talks to whom.
+/// Writes all or nothing, readable by the owner alone: the file has the ends of all connections.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let directory = file.parent().filter(|it| !it.as_os_str().is_empty());
     let mut new = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;

@@ -14,10 +14,10 @@ use super::port_of;
 
 /// Take over the connections of a guest that comes from another host
 ///
-/// What `vcc export` has written there. The device is the one that the guest has here; vcc is
-/// attached to it, and the guest has not gone on yet. Each connection is treated by this host's
-/// policy from then on. Those of which the port knows more stay as they are, so the file of an
-/// export before the move may be followed by one of an export during it.
+/// Reads a file that `vcc export` wrote there. Attach vcc to the guest's device here first, and import
+/// before the guest runs. Each connection is treated by this host's policy from then on. A connection
+/// of which the port knows more already stays as it is, so that a file exported before the move can be
+/// followed by one exported during it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of the guest's device
@@ -44,15 +44,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for arrived in port.take_over(&flows)? {
         *counted.entry(arrived).or_default() += 1;
     }
-    let mut told = told(&counted);
+    let mut summary = summary(&counted);
     if !hidden.is_empty() {
-        told += &format!(
+        summary += &format!(
             "; {} inside tunnels, into which the port does not look: `inside` of its [[ports]], then \
              import again",
             hidden.len()
         );
     }
-    output::say(&format!("{}: {}{told}\n", port.device(), whose(&guests)));
+    output::say(&format!("{}: {}{summary}\n", port.device(), whose(&guests)));
     let is_lost = |arrived: &Arrived| {
         matches!(arrived, Arrived::NoRoom | Arrived::Draining | Arrived::Impossible)
     };
@@ -63,8 +63,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A guest that has other addresses here sees none of its connections again, and nobody but its operator
-/// knows.
+/// A guest with other addresses here has lost all of its connections, which only its operator can
+/// notice.
 fn whose(guests: &BTreeSet<IpAddr>) -> String {
     const NAMED: usize = 3;
     let addresses: Vec<String> = guests.iter().take(NAMED).map(ToString::to_string).collect();
@@ -75,7 +75,7 @@ fn whose(guests: &BTreeSet<IpAddr>) -> String {
     }
 }
 
-/// Bytes that are no text do not become others that are: the checksum tells.
+/// Bytes that are not UTF-8 cannot be replaced unnoticed: the checksum detects it.
 fn text(arguments: &Arguments) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let (name, from): (String, Box<dyn Read>) = match &arguments.file {
@@ -89,28 +89,31 @@ fn text(arguments: &Arguments) -> anyhow::Result<String> {
     let read = from.take(LONGEST_BYTES + 1).read_to_end(&mut bytes);
     let length = read.with_context(|| format!("cannot read {name}"))?;
     if length as u64 > LONGEST_BYTES {
-        bail!("{name} is longer than {} MiB: no host has so many connections", LONGEST_BYTES >> 20);
+        bail!(
+            "{name} is longer than {} MiB, the limit of an export: is it a file of `vcc export`?",
+            LONGEST_BYTES >> 20
+        );
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn told(counted: &BTreeMap<Arrived, usize>) -> String {
+fn summary(counted: &BTreeMap<Arrived, usize>) -> String {
     let of = |arrived| counted.get(&arrived).copied().unwrap_or(0);
-    let mut told = match of(Arrived::Translated) {
+    let mut summary = match of(Arrived::Translated) {
         1 => "1 connection taken over".to_owned(),
         number => format!("{number} connections taken over"),
     };
     for (arrived, why) in [
-        (Arrived::Known, "known already"),
+        (Arrived::Known, "already known"),
         (Arrived::LeftAlone, "left alone by the policy"),
-        (Arrived::NoRoom, "without room: `vcc ports` tells how full the port and the host are"),
+        (Arrived::NoRoom, "without room: `vcc ports` shows how full the port and the host are"),
         (Arrived::Draining, "refused because the port is draining: `vcc attach` it again"),
-        (Arrived::Impossible, "as no connection can be: export again"),
+        (Arrived::Impossible, "inconsistent: export again"),
     ] {
         match of(arrived) {
             0 => {}
-            number => told += &format!("; {number} {why}"),
+            number => summary += &format!("; {number} {why}"),
         }
     }
-    told
+    summary
 }

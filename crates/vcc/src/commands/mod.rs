@@ -29,7 +29,7 @@ use vcc_view::{Source, serves_tap};
 /// The ports of the named devices; without names, all ports that can be read.
 fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {
     sweep()?;
-    let mut ports = Source::of(devices)?;
+    let mut ports = Source::open_all(devices)?;
     let failures = ports.iter().filter_map(Source::failure);
     match failures.reduce(|one, other| format!("{one}; {other}")) {
         Some(failures) if !devices.is_empty() => bail!(failures),
@@ -71,5 +71,5 @@ fn sweep() -> anyhow::Result<()> {
 }
 
 fn swept(device: &str) -> String {
-    format!("removed what was left of `{device}`, which has gone")
+    format!("removed the pinned maps of `{device}`, which no longer exists")
 }

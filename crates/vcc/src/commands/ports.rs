@@ -10,7 +10,7 @@ use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, c
 use super::sweep;
 use crate::interrupt;
 
-/// List the ports that vcc is attached to, what their guests wait for, and what passed untranslated
+/// List the ports that vcc is attached to, the delays of their guests, and untranslated segments
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print the ports as JSON
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     for PortView { port, unpromised, .. } in &ports {
         if let Some(why) = unpromised {
-            output::complain(&format!("{port}: promises nothing, as under hold: {why}"));
+            output::complain(&format!("{port}: makes no promises, as under hold: {why}"));
         }
     }
     if arguments.json {
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_whose_cpu_is_seen_is_told_about() {
+    fn a_visible_cpu_of_a_guest_is_reported() {
         let shares = Shares { waiting: 0.61, running: 0.32, idle: 0.07 };
         let cpu = Some(GuestCpu { machine: Some("web-1".into()), shares });
         let ports = [PortView { cpu, ..testing::port("vnet3") }];
-        let told = "vnet3: dctcp, enforce, 0 of 65536 connections\n              \
+        let report_text = "vnet3: dctcp, enforce, 0 of 65536 connections\n              \
                     the CPU of web-1 waits for 61 % of the time and runs for 32 %\n";
-        assert_eq!(report(&ports), told);
+        assert_eq!(report(&ports), report_text);
         let document = serde_json::to_value(Document::new(&ports[0])).expect("JSON");
         let of = |key: &str| document[key].clone();
         assert_eq!((of("machine"), of("cpu_waiting")), ("web-1".into(), 0.61.into()));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_devices_of_one_guest_count_is_told_once() {
+    fn counters_of_devices_of_one_guest_are_reported_once() {
         let [first] = ports();
         let of = |device: &str, others: &str| PortView {
             same_guest_as: Some(others.to_owned()),
@@ -172,15 +172,15 @@ mod tests {
         };
         let first = PortView { same_guest_as: Some("veth4".to_owned()), ..first };
         let second = PortView { shown_at: Some("veth3".to_owned()), ..of("veth4", "veth3") };
-        let told = report(&[first, second.clone()]);
+        let report_text = report(&[first, second.clone()]);
         assert!(
-            told.starts_with(
+            report_text.starts_with(
                 "veth3: dctcp, enforce, 1 of 65536 connections, one port with veth4\n"
             )
         );
         assert!(
-            told.ends_with("\nveth4: one port with veth3, which has what is counted\n"),
-            "{told}"
+            report_text.ends_with("\nveth4: one port with veth3, which has what is counted\n"),
+            "{report_text}"
         );
         let document = serde_json::to_value(Document::new(&second)).expect("JSON");
         for key in ["flows", "window_bytes", "untranslated_segments"] {
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn delays_and_counters_above_zero_are_told() {
-        let told = "\
+    fn delays_and_counters_above_zero_are_reported() {
+        let report_text = "\
 veth3: dctcp, enforce, 1 of 65536 connections
               fabric delay: 192 us at the median, 255 us at p99; guest delay: 24.6 ms at the median, 32.6 ms at p99
            7  passed: not TCP
 ";
-        assert_eq!(report(&ports()), told);
+        assert_eq!(report(&ports()), report_text);
         assert_eq!(report(&[]), "vcc is attached nowhere\n");
     }
 }

@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "/etc/vcc/policy.toml")]
     config: PathBuf,
 
-    /// Take the policies of a Kubernetes cluster, of which this host is a node, instead of a file
+    /// Use the policies of the Kubernetes cluster of this node instead of a file
     #[arg(long, conflicts_with = "config", requires = "node")]
     kubernetes: bool,
 
@@ -36,7 +36,7 @@ pub struct Arguments {
     cni_cache: PathBuf,
 
     /// Address on which to serve metrics, health and a web page of ports and flows, or `off`;
-    /// whoever can reach it sees all connections
+    /// anyone who can reach it sees all connections
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = Listen(Some(vcc_web::DEFAULT_LISTEN)))]
     listen: Listen,
 
@@ -91,10 +91,10 @@ fn origin(arguments: &Arguments) -> anyhow::Result<Origin> {
 const ACCOUNT_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// The agents' own namespace: where their lease is, and what they may do with it is granted.
-fn namespace(told: Option<String>, of_account: &Path) -> String {
+fn namespace(given: Option<String>, of_account: &Path) -> String {
     let is_name = |name: &String| !name.is_empty();
     let read = || std::fs::read_to_string(of_account).ok().map(|name| name.trim().to_owned());
-    told.filter(is_name).or_else(read).filter(is_name).unwrap_or_else(|| "vcc".to_owned())
+    given.filter(is_name).or_else(read).filter(is_name).unwrap_or_else(|| "vcc".to_owned())
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -121,7 +121,7 @@ mod tests {
     fn the_agents_namespace_is_that_of_the_pod_or_its_account() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("namespace");
-        let of = |told: Option<&str>| namespace(told.map(str::to_owned), &file);
+        let of = |given: Option<&str>| namespace(given.map(str::to_owned), &file);
         assert_eq!(of(None), "vcc", "outside of a pod");
         assert_eq!(of(Some("net-system")), "net-system");
         std::fs::write(&file, "kube-net\n").expect("a file");

@@ -27,7 +27,7 @@ pub struct FilterArguments {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     underlay: Vec<Underlay>,
 
-    /// Who has ECN: vcc toward the fabric, the guest, or neither
+    /// Who uses ECN: vcc toward the fabric, the guest, or neither
     #[arg(long, value_name = "OWNER", value_delimiter = ',')]
     ecn: Vec<Ecn>,
 

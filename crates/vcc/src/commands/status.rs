@@ -21,19 +21,19 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let status = match daemon().status() {
         Err(error @ ClientError::NoDaemon { .. }) if vcc_port::are_wheels_still()? => {
-            bail!("{error}; until then, connections of this host's ports are not forgotten")
+            bail!("{error}; until then, ended connections of this host's ports are not removed")
         }
         status => status?,
     };
     if arguments.json {
         output::say_json(&status)?;
     } else {
-        output::say(&told(&status));
+        output::say(&report(&status));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn told(status: &Status) -> String {
+fn report(status: &Status) -> String {
     let Status { version, pid, policy, epoch, ports, problems, .. } = status;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let up = age(now.saturating_sub(status.since_unix_s));
@@ -49,12 +49,12 @@ fn told(status: &Status) -> String {
         text += &format!("problem: {problem}\n");
     }
     for port in ports {
-        // Those that are problems are told above.
+        // Those that are problems are report above.
         let warnings = port.neighbours.iter().filter(|it| it.severity == Severity::Warning);
         warnings.for_each(|warning| text += &format!("warning: {}\n", warning.tell(&port.device)));
     }
     if ports.is_empty() {
-        return text + "no device here is a port of the policy\n";
+        return text + "no device here is a port: no [[ports]] of the policy matches one\n";
     }
     let mut table = Table::new([
         ("PORT", Align::Left),

@@ -6,12 +6,11 @@ use vcc_port::{Error, Governor, Host, Port, Predecessor};
 
 use super::sweep;
 
-/// Let this version of vcc go on where another one is attached
+/// Take over ports that another version of vcc attached
 ///
-/// Ports outlive the command that attached them, and the package that it came with. This one replaces
-/// their programs, older or newer, in the middle of their connections, which stay translated; if it has
-/// other maps, it takes the connections over. `vcc run` does the same when it starts, and ports under its
-/// policy are left to it.
+/// Ports outlive the command that attached them, and its package. This command replaces their programs,
+/// whether older or newer, while connections stay translated; if the layout of maps differs, it takes
+/// the connections over. `vcc run` does the same when it starts; ports under its policy are left to it.
 #[derive(clap::Args)]
 pub struct Arguments {}
 
@@ -19,7 +18,7 @@ pub fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
     sweep()?;
     let Some(_governor) = Governor::become_it()? else {
         bail!(
-            "`vcc run` keeps this host's ports: restart it, and it takes over what another version left"
+            "`vcc run` keeps this host's ports: restart it, and it takes over the ports of the other version"
         );
     };
     let inherited =
@@ -49,9 +48,9 @@ pub fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
     let (host, replaced) = Host::open()?.take_over()?;
     for mut port in Port::list_of(&host)? {
         let renewed = port.renew()? || replaced;
-        let told =
+        let outcome =
             if renewed { "has the programs of this version now" } else { "is of this version" };
-        output::say(&format!("{} {told}\n", port.device()));
+        output::say(&format!("{} {outcome}\n", port.device()));
     }
     Ok(ExitCode::SUCCESS)
 }

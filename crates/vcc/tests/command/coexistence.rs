@@ -1,4 +1,4 @@
-//! Who else works on a port's device, as the commands tell it.
+//! Other programs at a port's device, as the commands report them.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -27,9 +27,9 @@ fn the_doctor_looks_at_a_device() {
         assert!(text.contains("root qdisc tbf"), "{text}");
 
         ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
-        let said = vcc("doctor --device port --seconds 0.1 --json");
-        assert_eq!(said.code, 1, "a problem: {}", said.stderr);
-        let report: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        let output = vcc("doctor --device port --seconds 0.1 --json");
+        assert_eq!(output.code, 1, "a problem: {}", output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
         assert_eq!(report["device"], "port");
         let findings = report["findings"].as_array().expect("an array");
         let severity = |kind: &str| {
@@ -62,10 +62,14 @@ fn attaching_warns_of_what_may_be_in_the_way() {
         let _guest = guest();
         ip("link add other type veth peer name other-guest");
         tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
-        let said = vcc("attach port other");
-        assert_eq!((said.code, said.stdout.lines().count()), (0, 2), "{}", said.stderr);
-        assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
-        assert!(said.stderr.starts_with("vcc: warning: port: root qdisc tbf"), "{}", said.stderr);
+        let output = vcc("attach port other");
+        assert_eq!((output.code, output.stdout.lines().count()), (0, 2), "{}", output.stderr);
+        assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+        assert!(
+            output.stderr.starts_with("vcc: warning: port: root qdisc tbf"),
+            "{}",
+            output.stderr
+        );
     });
 }
 
@@ -124,7 +128,7 @@ fn a_port_that_sees_nothing_is_a_problem_of_the_daemon() {
         guest.inside(|| without_ipv6("guest")).expect("inside");
         let place = Place::new("blind", "[[ports]]\ndevice = \"port\"\n[default]\n");
         let daemon = place.run();
-        daemon.says("1 port under");
+        daemon.wait_for_log("1 port under");
         let problem = || place.vcc("status").well().contains("vcc saw none of them");
         assert!(!problem());
         let socket = bypass();
@@ -148,14 +152,14 @@ fn neighbours(place: &Place) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_daemon_tells_who_may_be_in_the_way_of_a_port_until_it_has_gone() {
+fn a_daemon_reports_a_program_in_the_way_until_it_is_gone() {
     on_a_host(|| {
         ip("link set lo up");
         let _guest = guest();
         let place = Place::new("neighbours", "[[ports]]\ndevice = \"port\"\n[default]\n");
         let other = end_chain("port").expect("a program");
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("web page at http://");
+        let told = daemon.wait_for_log("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         eventually("the program is told", || !neighbours(&place).is_empty());
@@ -180,7 +184,7 @@ fn a_daemon_tells_who_may_be_in_the_way_of_a_port_until_it_has_gone() {
 
         drop(other);
         eventually("the program is no longer told", || neighbours(&place).is_empty());
-        daemon.says("port: no longer in the way: TCX ingress");
+        daemon.wait_for_log("port: no longer in the way: TCX ingress");
 
         // Of a queue there is no news, but of what else changes at its device.
         tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
@@ -197,13 +201,13 @@ fn a_neighbour_that_hides_segments_is_a_problem_of_the_daemon() {
         ip("link add vx0 type vxlan id 5 dev port dstport 4789 remote 192.0.2.9");
         let place = Place::new("hidden", "[[ports]]\ndevice = \"port\"\n[default]\n");
         let daemon = place.run();
-        daemon.says("port: packets of vx0 (vxlan) leave by port");
-        let said = place.vcc("status").well();
-        assert!(said.contains("problem: port: packets of vx0 (vxlan) leave by port"), "{said}");
-        assert!(!said.contains("warning: "), "{said}");
+        daemon.wait_for_log("port: packets of vx0 (vxlan) leave by port");
+        let output = place.vcc("status").well();
+        assert!(output.contains("problem: port: packets of vx0 (vxlan) leave by port"), "{output}");
+        assert!(!output.contains("warning: "), "{output}");
         ip("link delete vx0");
         ip("link set port mtu 1400");
-        daemon.says("port: no longer in the way: packets of vx0");
+        daemon.wait_for_log("port: no longer in the way: packets of vx0");
         assert_eq!(place.status()["problems"], Value::Array(Vec::new()));
     });
 }

@@ -1,7 +1,7 @@
 use serde_json::Value;
 use vcc_testing::can_attach;
 
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 #[test]
 fn doctor_reports_each_check() {
@@ -23,7 +23,7 @@ fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {
     if !can_attach() {
         return;
     }
-    let without_tools = |arguments: &[&str]| -> Said {
+    let without_tools = |arguments: &[&str]| -> CommandOutput {
         let mut doctor = command();
         doctor.env("PATH", "/nowhere").args(arguments);
         doctor.output().expect("the command").into()

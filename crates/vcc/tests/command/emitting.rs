@@ -53,8 +53,8 @@ fn ports_are_served_until_ctrl_c() {
         let complaint = vcc("emit other").complaint(1);
         assert!(complaint.starts_with("`other` was attached without --emit"), "{complaint}");
 
-        let said = vcc("attach port --emit").well();
-        assert!(said.contains("while `vcc emit` runs"), "{said}");
+        let printed = vcc("attach port --emit").well();
+        assert!(printed.contains("while `vcc emit` runs"), "{printed}");
         let (running, line) = Running::begin("");
         assert_eq!(line, "sending to the guests at port\n");
         let complaint = vcc("emit port").complaint(1);

@@ -56,7 +56,7 @@ fn shell(program: &str, arguments: &[&str]) -> Option<Output> {
 }
 
 #[track_caller]
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && told.is_empty(), "{told}");
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
@@ -83,7 +83,7 @@ fn every_command_has_a_page() {
     for name in pages.names() {
         let page = pages.file(&name);
         let Some(rendered) = shell("man", &["--warnings", "-l", utf8(&page)]) else { return };
-        assert!(said(&rendered).contains("NAME"), "{name}");
+        assert!(printed(&rendered).contains("NAME"), "{name}");
     }
 }
 
@@ -125,7 +125,7 @@ fn bash_completes() {
     let completions = Generated::new("completions");
     let script = completions.file("vcc.bash");
     let Some(checked) = shell("bash", &["-n", utf8(&script)]) else { return };
-    said(&checked);
+    printed(&checked);
     for (line, expected) in [
         ("vcc att", "attach"),
         ("vcc policy ch", "check"),
@@ -138,7 +138,7 @@ fn bash_completes() {
             _vcc vcc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
             printf '%s\n' "${COMPREPLY[@]}""#;
         let answer = shell("bash", &["-c", ask, "bash", utf8(&script), line]).expect("bash");
-        assert_eq!(said(&answer), format!("{expected}\n"), "{line}");
+        assert_eq!(printed(&answer), format!("{expected}\n"), "{line}");
     }
 }
 
@@ -147,11 +147,11 @@ fn zsh_reads_its_completions() {
     let completions = Generated::new("completions");
     let script = completions.file("_vcc");
     let Some(checked) = shell("zsh", &["--no-rcs", "-n", utf8(&script)]) else { return };
-    said(&checked);
+    printed(&checked);
     let ask = r#"fpath=($1 $fpath); autoload -Uz compinit; compinit -u -D; print $_comps[vcc]"#;
     let answer =
         shell("zsh", &["--no-rcs", "-c", ask, "zsh", utf8(completions.0.path())]).expect("zsh");
-    assert_eq!(said(&answer), "_vcc\n");
+    assert_eq!(printed(&answer), "_vcc\n");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn fish_completes() {
     let script = completions.file("vcc.fish");
     let ask = format!("source {}; complete --do-complete 'vcc policy ch'", utf8(&script));
     let Some(answer) = shell("fish", &["--no-config", "-c", &ask]) else { return };
-    let answer = said(&answer);
+    let answer = printed(&answer);
     assert!(answer.starts_with("check\t"), "{answer}");
 }
 

@@ -43,7 +43,7 @@ fn narrow(guest: &Netns) {
     guest.inside(|| ip("link set guest gso_max_segs 1")).expect("inside");
 }
 
-/// Sends until it is told to stop, and then for as long as the other end reads.
+/// Sends until it is asked to stop, and then for as long as the other end reads.
 fn pour(mut from: TcpStream, mut to: TcpStream, stop: &AtomicBool) {
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use vcc_testing::{Netns, eventually, guest, ip, on_a_host};
 
-use crate::{Said, vcc};
+use crate::{CommandOutput, vcc};
 
 /// A domain as libvirt writes it: disks have targets too, and not every interface has a tap.
 const DOMAIN: &str = "<domain type='kvm' id='7'>
@@ -51,11 +51,11 @@ const DOMAIN: &str = "<domain type='kvm' id='7'>
 </domain>
 ";
 
-fn hook(operation: &str, options: Option<&str>) -> Said {
+fn hook(operation: &str, options: Option<&str>) -> CommandOutput {
     hook_with(operation, options.map(|options| ("VCC_OPTIONS", options)).as_slice())
 }
 
-fn hook_with(operation: &str, variables: &[(&str, &str)]) -> Said {
+fn hook_with(operation: &str, variables: &[(&str, &str)]) -> CommandOutput {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let command = Path::new(env!("CARGO_BIN_EXE_vcc")).parent().expect("a directory");
     let path = std::env::var("PATH").expect("PATH");
@@ -223,9 +223,9 @@ fn connections_of_a_domain_that_comes_are_followed_until_it_has_come() {
     are_followed_from("dead nowhere other");
 }
 
-/// The tap has just been attached here, so this host exports it, too, and has nothing to tell.
+/// The tap has just been attached here, so this host exports it, too, without any connection.
 #[test]
-fn the_host_that_a_domain_comes_to_is_no_source_by_whatever_name() {
+fn the_destination_host_is_no_source_under_any_name() {
     are_followed_from("dead self slow");
 }
 
@@ -263,14 +263,14 @@ fn are_followed_from(hosts: &str) {
             thread::sleep(Duration::from_secs(1));
             calls() == before
         });
-        // Both namespaces are one host's, and the first command there tells of what has gone.
+        // Both namespaces are one host's, and the first command there reports the deleted device.
         let _ = vcc("ports");
         assert!(flows().contains("192.0.2.1"), "it stays");
     });
 }
 
 #[test]
-fn a_domain_that_no_host_has_is_told_of() {
+fn a_domain_that_no_host_has_is_reported() {
     on_a_host(|| {
         let other = Netns::create().expect("a namespace");
         let directory = tempfile::tempdir().expect("a directory");

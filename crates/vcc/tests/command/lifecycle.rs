@@ -6,7 +6,7 @@ use vcc_port::Port;
 use vcc_testing::{guest, ip, on_a_host};
 
 use crate::wire::{connect, connect_to, exchange, neighbour};
-use crate::{Said, vcc};
+use crate::{CommandOutput, vcc};
 
 fn flows() -> Vec<Value> {
     let json = vcc("flows --json").well();
@@ -42,18 +42,18 @@ fn attach_watch_detach() {
         let ports = vcc("ports").well();
         assert!(ports.starts_with("port: reno-ecn, enforce, 1 of 65536 connections\n"), "{ports}");
 
-        let said = vcc("detach --now port").well();
+        let printed = vcc("detach --now port").well();
         let slow =
             "; 1 connection(s) now read windows at the wrong scale and will be slow until they end";
         let marked = "; 1 connection(s) receive data whose marks nobody echoes to the peer any more until they end";
-        assert_eq!(said, format!("detached from port{slow}{marked}\n"));
+        assert_eq!(printed, format!("detached from port{slow}{marked}\n"));
         assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
     });
 }
 
 /// A connection inside a tunnel comes to a port that looks into none, and then to one that does.
 #[test]
-fn import_tells_of_connections_that_no_segment_would_reach() {
+fn import_reports_connections_that_no_segment_would_reach() {
     on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();
@@ -74,16 +74,16 @@ fn import_tells_of_connections_that_no_segment_would_reach() {
         let complaint = vcc(&format!("import port {}", file.display())).complaint(1);
         assert!(complaint.contains("has been changed"), "{complaint}");
         std::fs::write(&file, both).expect("a file");
-        let said = vcc(&format!("import port {}", file.display()));
-        assert_eq!(said.code, 1);
+        let printed = vcc(&format!("import port {}", file.display()));
+        assert_eq!(printed.code, 1);
         let why = "port: of 192.0.2.1: 1 connection taken over; 1 inside tunnels, into which the port does \
                    not look";
-        assert!(said.stdout.contains(why), "{}", said.stdout);
+        assert!(printed.stdout.contains(why), "{}", printed.stdout);
         assert_eq!(flows().len(), 1);
         vcc("detach --now port").well();
         vcc("attach port --inside vxlan").well();
-        let said = vcc(&format!("import port {}", file.display())).well();
-        assert!(said.contains("2 connections taken over"), "{said}");
+        let printed = vcc(&format!("import port {}", file.display())).well();
+        assert!(printed.contains("2 connections taken over"), "{printed}");
     });
 }
 
@@ -94,13 +94,13 @@ fn a_low_limit_of_open_files_does_not_limit_ports() {
         vcc("attach port other").well();
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -S -n 24; exec \"$0\" ports", env!("CARGO_BIN_EXE_vcc")]);
-        let ports = Said::from(shell.output().expect("a shell")).well();
+        let ports = CommandOutput::from(shell.output().expect("a shell")).well();
         assert!(ports.contains("port: ") && ports.contains("other: "), "{ports}");
     });
 }
 
 #[test]
-fn two_ends_under_vcc_tell_each_other_of_bytes() {
+fn two_ends_under_vcc_report_bytes_to_each_other() {
     on_a_host(|| {
         let (guest, other) = (guest(), neighbour());
         vcc("attach port other --underlay dctcp").well();
@@ -129,8 +129,8 @@ fn detaching_waits_for_connections_that_need_vcc() {
         let (mut from_guest, mut to_guest) = connect(&guest);
         exchange(&mut from_guest, &mut to_guest);
 
-        let said = vcc("detach port").well();
-        assert!(said.contains("draining: 1 connection still depends on vcc"), "{said}");
+        let printed = vcc("detach port").well();
+        assert!(printed.contains("draining: 1 connection still depends on vcc"), "{printed}");
         let complaint = vcc("detach port --wait --timeout 0").complaint(1);
         assert!(complaint.contains("draining: 1 connection still depends on vcc"), "{complaint}");
         exchange(&mut from_guest, &mut to_guest);
@@ -174,13 +174,13 @@ fn a_device_joins_the_port_of_its_guest() {
         let complaint = vcc("detach second").complaint(1);
         let advice = "`vcc detach second port`, or `vcc detach --now second`";
         assert!(complaint.contains(advice), "{complaint}");
-        let said = vcc("detach --now second").well();
-        assert!(said.starts_with("detached from second; port goes on"), "{said}");
+        let printed = vcc("detach --now second").well();
+        assert!(printed.starts_with("detached from second; port goes on"), "{printed}");
         exchange(&mut from_guest, &mut to_guest);
         join("").well();
         drop((from_guest, to_guest));
-        let said = vcc("detach second port --wait").well();
-        assert!(said.ends_with("detached from port\n"), "{said}");
+        let printed = vcc("detach second port --wait").well();
+        assert!(printed.ends_with("detached from port\n"), "{printed}");
         assert_eq!(vcc("ports").well(), "vcc is attached nowhere\n");
     });
 }
@@ -236,11 +236,11 @@ fn what_is_asked_for_reaches_the_port() {
 fn limits_that_a_guest_escapes_are_warned_of() {
     on_a_host(|| {
         ip("link add port type veth peer name guest");
-        let said = vcc("attach port --police --window-cap 100K");
-        assert_eq!((said.code, said.stdout.as_str()), (0, "attached to port: reno-ecn\n"));
+        let printed = vcc("attach port --police --window-cap 100K");
+        assert_eq!((printed.code, printed.stdout.as_str()), (0, "attached to port: reno-ecn\n"));
         let expected = "vcc: warning: --window-cap, --police do not bind a guest that negotiates \
             ECN itself: its connections are left alone without --guest-ecn override\n";
-        assert_eq!(said.stderr, expected);
+        assert_eq!(printed.stderr, expected);
     });
 }
 
@@ -264,9 +264,9 @@ fn a_gone_device_is_forgotten_with_a_word() {
         let _guest = guest();
         vcc("attach port").well();
         ip("link delete port");
-        let said = vcc("ports");
-        assert_eq!((said.code, said.stdout.as_str()), (0, "vcc is attached nowhere\n"));
-        assert!(said.stderr.contains("removed what was left of `port`"), "{}", said.stderr);
+        let printed = vcc("ports");
+        assert_eq!((printed.code, printed.stdout.as_str()), (0, "vcc is attached nowhere\n"));
+        assert!(printed.stderr.contains("removed the pinned maps of `port`"), "{}", printed.stderr);
         vcc("ports").well();
     });
 }

@@ -1,6 +1,7 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
 mod coexistence;
+mod command_output;
 mod daemon;
 mod docs;
 mod doctor;
@@ -14,7 +15,6 @@ mod live;
 mod policy;
 mod pty;
 mod refusals;
-mod said;
 mod screen;
 mod seeing;
 mod stable;
@@ -25,7 +25,7 @@ mod wire;
 
 use std::process::Command;
 
-use said::Said;
+use command_output::CommandOutput;
 
 const NAME: &str = "vcc";
 
@@ -36,6 +36,6 @@ fn command() -> Command {
     command
 }
 
-fn vcc(arguments: &str) -> Said {
+fn vcc(arguments: &str) -> CommandOutput {
     command().args(arguments.split_whitespace()).output().expect("the command").into()
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use tempfile::NamedTempFile;
 
-use crate::{Said, vcc};
+use crate::{CommandOutput, vcc};
 
 /// A policy file that goes with the test.
 struct File(NamedTempFile);
@@ -17,7 +17,7 @@ impl File {
     }
 
     /// A run of the command, with FILE in its arguments as this one.
-    fn vcc(&self, arguments: &str) -> Said {
+    fn vcc(&self, arguments: &str) -> CommandOutput {
         vcc(&arguments.replace("FILE", self.name()))
     }
 
@@ -57,10 +57,10 @@ mode = "shadow"
 #[test]
 fn a_good_policy() {
     let file = File::new(POLICY);
-    let said = file.vcc("policy check FILE").well();
+    let output = file.vcc("policy check FILE").well();
     assert_eq!(
-        said,
-        format!("{} can be used: 2 rules and a default, 1 pool, 1 pattern of ports\n", file.name())
+        output,
+        format!("{} is valid: 2 rules and a default, 1 pool, 1 pattern of ports\n", file.name())
     );
 }
 
@@ -70,27 +70,27 @@ fn all_that_is_wrong_with_a_bad_one() {
     for command in
         ["policy check FILE", "policy show FILE", "explain 1.1.1.1:1 1.1.1.2:2 --file FILE"]
     {
-        let said = file.vcc(command);
-        assert_eq!((said.code, said.stdout.as_str()), (1, ""), "{command}");
+        let output = file.vcc(command);
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{command}");
         let name = file.name();
         let expected = format!(
             "{name}:3:12: error: `dtcp` is not an underlay; the nearest is `dctcp`\n \
              3 | underlay = \"dtcp\"\n   |            ^^^^^^\n\
              {name}:4:8: error: must be a VLAN from 1 to 4094, or 0 for untagged, not 5000\n \
              4 | vlan = 5000\n   |        ^^^^\n\
-             vcc: {name} cannot be used: 2 errors\n"
+             vcc: {name} is invalid: 2 errors\n"
         );
-        assert_eq!(said.stderr, expected);
+        assert_eq!(output.stderr, expected);
     }
 }
 
 #[test]
 fn warnings_do_not_hinder() {
     let file = File::new("[[rules]]\nname = \"x\"\n[[rules]]\nname = \"y\"\n");
-    let said = file.vcc("policy check FILE");
-    assert_eq!(said.code, 0);
-    assert!(said.stdout.contains("can be used: 2 rules, no default, "), "{}", said.stdout);
-    assert!(said.stderr.contains(":4:8: warning: `y` is never reached"), "{}", said.stderr);
+    let output = file.vcc("policy check FILE");
+    assert_eq!(output.code, 0);
+    assert!(output.stdout.contains("is valid: 2 rules, no default, "), "{}", output.stdout);
+    assert!(output.stderr.contains(":4:8: warning: `y` is never reached"), "{}", output.stderr);
 }
 
 #[test]
@@ -132,22 +132,22 @@ fn ports_with_a_buffer_are_shown_with_it() {
     assert!(shown.contains("/run/vcc-*/card - - 65536 8M fair"), "{shown}");
     assert!(shown.contains("1 default enforce reno-ecn hold - - - no"), "{shown}");
     assert!(shown.contains("retransmit=true"), "{shown}");
-    let said = file.vcc("explain 192.0.2.1:4000 198.51.100.9:80 --file FILE").well();
-    assert!(said.contains("    how the window acts on it: hold\n"), "{said}");
-    assert!(said.contains("    losses of what was held are repaired from the buffer\n"), "{said}");
+    let output = file.vcc("explain 192.0.2.1:4000 198.51.100.9:80 --file FILE").well();
+    assert!(output.contains("    how the window acts on it: hold\n"), "{output}");
+    assert!(output.contains("    losses of held data are repaired from the buffer\n"), "{output}");
 }
 
 #[test]
 fn explained_from_either_end() {
     let file = File::new(POLICY);
     let client = "explain 192.0.2.1:4000 198.51.100.9:80 --file FILE --device vnet-a1";
-    let said = file.vcc(client).well();
-    assert!(said.contains("`web` does not match:\n    guest port is 4000, not 80"), "{said}");
-    assert!(said.contains("rule 3 `default` matches (any):"), "{said}");
-    let said = file.vcc(&format!("{client} --role server")).well();
-    assert!(said.starts_with("rule 1 `web` matches (tenant acme, guest port 80"), "{said}");
-    let said = file.vcc("explain [fd00::1]:80 [fd00::2]:1 --file FILE --tenant other").well();
-    assert!(said.contains("tenant is other, not acme"), "{said}");
+    let output = file.vcc(client).well();
+    assert!(output.contains("`web` does not match:\n    guest port is 4000, not 80"), "{output}");
+    assert!(output.contains("rule 3 `default` matches (any):"), "{output}");
+    let output = file.vcc(&format!("{client} --role server")).well();
+    assert!(output.starts_with("rule 1 `web` matches (tenant acme, guest port 80"), "{output}");
+    let output = file.vcc("explain [fd00::1]:80 [fd00::2]:1 --file FILE --tenant other").well();
+    assert!(output.contains("tenant is other, not acme"), "{output}");
     let complaint = file.vcc("explain 1.1.1.1:1 1.1.1.2:2 --file FILE --device eth0").complaint(1);
     assert!(complaint.contains("`eth0` is no port"), "{complaint}");
 }

@@ -3,7 +3,7 @@ use std::process::Command;
 
 use vcc_testing::{ip, on_a_host};
 
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 /// `ip netns exec` gives its command a mount namespace: what is pinned there ends with it.
 #[test]
@@ -17,7 +17,7 @@ fn what_would_end_with_its_command_is_refused_with_what_to_type() {
         run("mount -t tmpfs tmpfs /run");
         ip("netns add inner");
         ip("link add port netns inner type veth peer name guest");
-        let inside = |prefix: &str, line: &str| -> Said {
+        let inside = |prefix: &str, line: &str| -> CommandOutput {
             let mut words = prefix.split_whitespace();
             let mut command = Command::new(words.next().expect("a command"));
             command.args(words).arg(env!("CARGO_BIN_EXE_vcc")).args(line.split_whitespace());
@@ -82,7 +82,7 @@ fn a_limit_that_is_reached() {
     on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();
-        let limited = |arguments: &[&str]| -> Said {
+        let limited = |arguments: &[&str]| -> CommandOutput {
             let mut prlimit = std::process::Command::new("prlimit");
             prlimit.arg("--nofile=16").arg(command().get_program()).args(arguments);
             prlimit.output().expect("prlimit").into()
@@ -103,8 +103,9 @@ fn without_privilege() {
         ip("link add port type veth peer name guest");
         let mut setpriv = std::process::Command::new("setpriv");
         setpriv.arg("--bounding-set=-all").arg(command().get_program());
-        let said: Said = setpriv.args(["attach", "port"]).output().expect("setpriv").into();
-        let complaint = said.complaint(1);
+        let printed: CommandOutput =
+            setpriv.args(["attach", "port"]).output().expect("setpriv").into();
+        let complaint = printed.complaint(1);
         assert!(complaint.contains("needs CAP_BPF and CAP_NET_ADMIN"), "{complaint}");
         assert!(complaint.contains("as root"), "{complaint}");
     });

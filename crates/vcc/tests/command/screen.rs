@@ -213,15 +213,15 @@ fn a_recording_is_drawn() {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("plot.svg");
         let line = format!("trace {end} --count 50 --plot {}", file.display());
-        let said = thread::scope(|scope| {
-            let said = scope.spawn(|| vcc(&line).well());
-            while !said.is_finished() {
+        let output = thread::scope(|scope| {
+            let output = scope.spawn(|| vcc(&line).well());
+            while !output.is_finished() {
                 exchange(&mut here, &mut there);
             }
-            said.join().expect("what it said")
+            output.join().expect("what it output")
         });
         let svg = fs::read_to_string(&file).expect("a picture");
-        assert_eq!(said, format!("50 ACKs drawn: {}\n", file.display()));
+        assert_eq!(output, format!("50 ACKs drawn: {}\n", file.display()));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
         assert!(svg.contains(&format!("{end}-{peer} at port")), "{svg}");
         for name in ["window shown", "flight", "cwnd", "srtt (ms)", "Last limited by "] {

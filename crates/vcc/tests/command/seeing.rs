@@ -57,7 +57,7 @@ fn filters_and_orders_compose() {
             ("--sort speed", "retransmissions"),
             ("--sort limit", "limited-by"),
             ("--limited-by fate", "receiver"),
-            ("--top 0", "a number from 1 on"),
+            ("--top 0", "must be a number of 1 or more"),
             ("--watch 0", "a number of seconds"),
         ] {
             let complaint = vcc(&format!("flows {arguments}")).complaint(2);
@@ -67,7 +67,7 @@ fn filters_and_orders_compose() {
 }
 
 #[test]
-fn what_limits_a_flow_is_told() {
+fn the_limit_of_a_flow_is_shown() {
     on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();

@@ -8,7 +8,7 @@ use vcc_port::Port;
 use vcc_testing::{eventually, guest, on_a_host};
 
 use crate::wire::{connect, ends, exchange};
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 /// A mebibyte, as [`exchange`] sends each way.
 const EXCHANGED_BYTES: &str = "1048576";
@@ -52,9 +52,9 @@ impl Running {
     }
 
     fn end(self) -> (String, Vec<Row>) {
-        let said: Said = self.child.wait_with_output().expect("its end").into();
+        let shown: CommandOutput = self.child.wait_with_output().expect("its end").into();
         let text = fs::read_to_string(self.directory.path().join(FILE)).expect("a trace");
-        (said.well(), rows(&text))
+        (shown.well(), rows(&text))
     }
 }
 
@@ -86,8 +86,8 @@ fn a_connection_is_recorded_to_its_end() {
         exchange(&mut here, &mut there);
         drop(here);
         drop(there);
-        let (said, rows) = running.end();
-        assert!(said.starts_with(&format!("{} ACKs recorded: ", rows.len())), "{said}");
+        let (shown, rows) = running.end();
+        assert!(shown.starts_with(&format!("{} ACKs recorded: ", rows.len())), "{shown}");
         assert!(rows.iter().all(|row| row["guest"] == guest_end && row["peer"] == peer_end));
         // The first ACK that was recorded is where counting begins; the last is of the FIN.
         let una = |row: &Row| row["snd_una"].parse::<u32>().expect("a number");
@@ -144,7 +144,7 @@ fn a_reader_that_leaves_ends_it_without_a_word() {
         let mut reader = BufReader::new(child.stdout.take().expect("its output"));
         let mut line = String::new();
         reader.read_line(&mut line).expect("a header");
-        // One ACK is told of at once, though more might follow.
+        // One ACK is printed at once, though more might follow.
         here.write_all(b"x").expect("sent");
         there.read_exact(&mut [0]).expect("received");
         there.write_all(b"x").expect("sent");
@@ -158,8 +158,8 @@ fn a_reader_that_leaves_ends_it_without_a_word() {
             exchange(&mut here, &mut there);
             status = child.try_wait().expect("a status");
         }
-        let said: Said = child.wait_with_output().expect("its end").into();
-        said.well();
+        let shown: CommandOutput = child.wait_with_output().expect("its end").into();
+        shown.well();
         assert!(!is_traced());
     });
 }
@@ -184,7 +184,7 @@ fn a_killed_trace_is_forgotten() {
 }
 
 #[test]
-fn what_is_not_one_connection_is_told() {
+fn an_argument_that_is_not_one_connection_is_rejected() {
     on_a_host(|| {
         let guest = guest();
         vcc("attach port").well();

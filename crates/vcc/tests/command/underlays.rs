@@ -10,7 +10,7 @@ use vcc_testing::{guest, on_a_host};
 
 use crate::daemon::Place;
 use crate::wire::{connect, exchange};
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 /// A directory with gentle.h, the example of docs/congestion-control.md.
 struct Gentle(TempDir);
@@ -34,7 +34,7 @@ impl Gentle {
         self.0.path().join(name)
     }
 
-    fn underlay(&self, arguments: &str) -> Said {
+    fn underlay(&self, arguments: &str) -> CommandOutput {
         let mut command = command();
         command.current_dir(self.0.path()).arg("underlay").args(arguments.split_whitespace());
         command.output().expect("the command").into()
@@ -56,13 +56,13 @@ fn connection() -> (String, u64) {
 }
 
 #[test]
-fn a_connection_goes_on_under_each_version_and_without_any() {
+fn a_connection_continues_under_each_version_and_without_any() {
     on_a_host(|| {
         let guest = guest();
         let gentle = Gentle::new();
-        let said = gentle.underlay("build gentle.h").well();
-        assert!(said.starts_with("gentle: Reno with a reduction by an eighth ("), "{said}");
-        assert!(said.contains("7 deliberate faults noticed"), "{said}");
+        let printed = gentle.underlay("build gentle.h").well();
+        assert!(printed.starts_with("gentle: Reno with a reduction by an eighth ("), "{printed}");
+        assert!(printed.contains("7 deliberate faults noticed"), "{printed}");
         assert_eq!(gentle.underlay("load gentle.o").well(), "gentle: loaded\n");
         let again = gentle.underlay("load gentle.o").well();
         assert_eq!(again, "gentle: is loaded already, in this version\n");
@@ -82,13 +82,14 @@ fn a_connection_goes_on_under_each_version_and_without_any() {
         gentle.write(|it| it.replace("cwnd_segs / 8", "cwnd_segs / 4"));
         gentle.build();
         let replaced = gentle.underlay("load gentle.o").well();
-        assert_eq!(replaced, "gentle: replaced; 1 connection goes on by this version\n");
+        assert_eq!(replaced, "gentle: replaced; 1 connection continues with this version\n");
         assert_eq!(connection(), ("gentle".to_owned(), cwnd_segs));
         exchange(&mut one, &mut other);
 
         let (_, cwnd_segs) = connection();
         let unloaded = gentle.underlay("unload gentle").well();
-        let expected = "gentle: unloaded; 1 connection, 0 rules and 1 port go on by reno-ecn\n";
+        let expected =
+            "gentle: unloaded; 1 connection, 0 rules and 1 port continue with reno-ecn\n";
         assert_eq!(unloaded, expected);
         assert_eq!(connection(), ("reno-ecn".to_owned(), cwnd_segs));
         exchange(&mut one, &mut other);
@@ -103,7 +104,7 @@ fn a_connection_goes_on_under_each_version_and_without_any() {
 
 /// While programs are replaced, some segments meet those before and some those behind.
 #[test]
-fn transfers_go_on_while_underlays_come_and_go() {
+fn transfers_continue_while_underlays_come_and_go() {
     on_a_host(|| {
         let guest = guest();
         let gentle = Gentle::new();
@@ -164,11 +165,11 @@ fn there_is_room_for_four() {
         for number in 0..5 {
             gentle.write(|it| it.replace("\"gentle\"", &format!("\"gentle-{number}\"")));
             gentle.build();
-            let said = gentle.underlay("load gentle.o");
+            let printed = gentle.underlay("load gentle.o");
             if number < 4 {
-                assert_eq!(said.well(), format!("gentle-{number}: loaded\n"));
+                assert_eq!(printed.well(), format!("gentle-{number}: loaded\n"));
             } else {
-                let complaint = said.complaint(1);
+                let complaint = printed.complaint(1);
                 assert!(complaint.starts_with("4 underlays are loaded already"), "{complaint}");
             }
         }
@@ -193,7 +194,7 @@ fn there_is_room_for_four() {
 fn files_that_are_no_underlay() {
     let gentle = Gentle::new();
     let complaint = gentle.underlay("load gentle.h").complaint(1);
-    assert_eq!(complaint, "gentle.h is no underlay: `vcc underlay build FILE.h` makes one");
+    assert_eq!(complaint, "gentle.h is not an underlay: make one with `vcc underlay build FILE.h`");
     let complaint = gentle.underlay("load none.o").complaint(1);
     assert!(complaint.starts_with("none.o cannot be read: No such file"), "{complaint}");
     let complaint = gentle.underlay("build none.h").complaint(1);
@@ -202,17 +203,17 @@ fn files_that_are_no_underlay() {
         it.replace("vcc_max(cc->cwnd_segs - cc->cwnd_segs / 8, RENO_MIN_SSTHRESH_SEGS)", "0")
     });
     let complaint = gentle.underlay("build gentle.h").complaint(1);
-    assert!(complaint.starts_with("gentle is not sound: "), "{complaint}");
+    assert!(complaint.starts_with("gentle failed the check: "), "{complaint}");
     let source = fs::read_to_string(gentle.path("gentle.h")).expect("the source");
     let line =
         source.lines().position(|line| line.contains("ssthresh_segs = 0")).expect("a line") + 1;
     let place = format!("gentle.h:{line}: leaves ssthresh_segs at 0");
     assert!(complaint.contains(&place), "{complaint}");
-    assert!(!gentle.path("gentle.o").exists(), "what is not sound is not written");
+    assert!(!gentle.path("gentle.o").exists(), "an underlay that failed the check is not written");
 }
 
 #[test]
-fn a_policy_names_it_and_goes_on_without_it() {
+fn a_policy_names_it_and_continues_without_it() {
     on_a_host(|| {
         let gentle = Gentle::new();
         gentle.build();
@@ -235,13 +236,17 @@ fn a_policy_names_it_and_goes_on_without_it() {
         daemon.is_ready();
         assert_eq!(connection().0, "gentle");
 
-        let said = gentle.underlay("unload gentle");
-        assert_eq!(said.code, 0);
+        let printed = gentle.underlay("unload gentle");
+        assert_eq!(printed.code, 0);
         assert_eq!(
-            said.stdout,
-            "gentle: unloaded; 1 connection, 1 rule and 0 ports go on by reno-ecn\n"
+            printed.stdout,
+            "gentle: unloaded; 1 connection, 1 rule and 0 ports continue with reno-ecn\n"
         );
-        assert!(said.stderr.contains("the policy's file still names `gentle`"), "{}", said.stderr);
+        assert!(
+            printed.stderr.contains("the policy's file still names `gentle`"),
+            "{}",
+            printed.stderr
+        );
         exchange(&mut one, &mut other);
         assert_eq!(connection().0, "reno-ecn");
         let refused = place.vcc("policy apply");

@@ -2,7 +2,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 #[test]
 fn help_names_the_commands() {
@@ -28,21 +28,24 @@ fn closed() -> OwnedFd {
 #[test]
 fn a_reader_that_has_gone_is_no_failure() {
     let mut schema = command();
-    let said =
-        Said::from(schema.args(["policy", "schema"]).stdout(closed()).output().expect("run"));
-    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    let printed = CommandOutput::from(
+        schema.args(["policy", "schema"]).stdout(closed()).output().expect("run"),
+    );
+    assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
     // Nor does it change what a complaint is.
     let check = ["policy", "check", "/nowhere/policy.toml"];
-    let said = Said::from(command().args(check).stderr(closed()).output().expect("run"));
-    assert_eq!(said.code, 1);
+    let printed =
+        CommandOutput::from(command().args(check).stderr(closed()).output().expect("run"));
+    assert_eq!(printed.code, 1);
 }
 
 #[test]
 fn what_cannot_be_written_is_a_failure() {
     for arguments in [["policy", "schema"], ["policy", "--help"]] {
         let full = File::options().write(true).open("/dev/full").expect("a device");
-        let said = Said::from(command().args(arguments).stdout(full).output().expect("run"));
-        let complaint = said.complaint(1);
+        let printed =
+            CommandOutput::from(command().args(arguments).stdout(full).output().expect("run"));
+        let complaint = printed.complaint(1);
         assert!(complaint.starts_with("cannot write to stdout: No space left"), "{complaint}");
     }
 }

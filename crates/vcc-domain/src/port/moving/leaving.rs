@@ -52,7 +52,7 @@ impl Port {
         });
         let sent = sent.collect();
         Travelling {
-            flow: Row::of(&connection),
+            flow: Row::from_connection(&connection),
             macs: self.emitter.neighbours.of(key).map(Macs::of),
             latest: held.latest.row(),
             hold: (held.hold.0.begun != 0).then(|| HoldRow::of(&held.hold.0)),

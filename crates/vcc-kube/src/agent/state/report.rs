@@ -1,21 +1,21 @@
-//! What an agent says: to the host's own status, and to the API server.
+//! The agent's reports: to the host's own status, and to the API server.
 
 use std::time::{Duration, Instant};
 
 use super::State;
-use crate::brief;
 use crate::budget::Budget;
 use crate::host::Host;
 use crate::search;
 use crate::status::NodeStatus;
+use crate::status_size;
 
-/// An agent that hears of its policies sooner writes its first status with them.
+/// An agent that receives its policies sooner writes its first status with them.
 const FIRST_WORD: Duration = Duration::from_secs(3);
-/// Who waits longer for a list says so.
+/// A longer wait for a list is reported.
 const LIST_LASTS: Duration = Duration::from_secs(60);
 
 impl<H: Host> State<H> {
-    /// Says what is in force and what is not.
+    /// Reports the policies that are in force and those that are not.
     pub(in crate::agent) fn report(&mut self, now: Instant) {
         let troubles = self.lasting_troubles(now);
         self.host.troubles(troubles.clone());
@@ -26,7 +26,7 @@ impl<H: Host> State<H> {
         }
         let is_due = self.activities.is_due(now);
         if is_due {
-            self.activities.look(self.host.activity(), now);
+            self.activities.update(self.host.activity(), now);
         }
         let status = self.node_status(troubles, now);
         self.status.send_if_modified(|before| {
@@ -39,14 +39,15 @@ impl<H: Host> State<H> {
         });
     }
 
-    /// Of the agent, whatever its policies are.
+    /// Problems of the agent itself.
     fn lasting_troubles(&self, now: Instant) -> Vec<String> {
         let mut troubles = self.troubles.lasting();
         // A request that fails says more.
         let awaited = self.awaited.filter(|(_, since)| now.duration_since(*since) >= LIST_LASTS);
         if let Some((what, _)) = awaited.filter(|_| troubles.is_empty()) {
-            troubles
-                .push(format!("the API server has not told of {what} yet: what is in force stays"));
+            troubles.push(format!(
+                "the API server has not listed {what} yet: the previous policies stay in force"
+            ));
         }
         troubles.extend(self.trouble.clone());
         troubles
@@ -78,19 +79,21 @@ impl<H: Host> State<H> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             updated: String::new(),
         };
-        brief::shorten(&mut status, brief::MOST_BYTES);
+        status_size::shorten(&mut status, status_size::MOST_BYTES);
         status
     }
 
-    /// Why the node does not have what its policies ask for now. A policy says so only if another
+    /// Why the node's new policies are not in force. A policy reports it only if another
     /// generation of it would have come: pods may be what is new.
     fn refusals(&self) -> impl Iterator<Item = String> {
         let refused = self.failed.as_ref().map(|(_, _, why)| {
-            format!("this node refused what its policies ask for now, and what it had before stays: {why}")
+            format!(
+                "this node refused its new policies and keeps the previous ones in force: {why}"
+            )
         });
         let stays = self.edition.as_ref().and_then(|it| it.text.as_ref().err()).map(|why| {
             format!(
-                "the policies are too much for this node now: what it has stays, and new pods get no port: {why}"
+                "the policies exceed this node's limits: the previous ones stay in force, and new pods get no port: {why}"
             )
         });
         refused.into_iter().chain(stays)

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::brief;
 use crate::budget::Budget;
 use crate::host::{RuleActivity, Usage};
+use crate::status_size;
 
 const NODE: &str = "worker-1";
 
@@ -20,7 +20,7 @@ struct Sheet {
     /// By UID of their pods.
     devices: BTreeMap<String, String>,
     applied: Vec<String>,
-    /// Why it refuses whatever it is told to put in force.
+    /// Why it refuses every edition.
     refuses: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl Host for Paper {
     fn troubles(&mut self, _troubles: Vec<String>) {}
 }
 
-/// An agent that hears what a test tells it.
-struct Told {
+/// An agent that receives the changes of a test.
+struct TestAgent {
     state: State<Paper>,
     paper: Paper,
     status: latest::Receiver<NodeStatus>,
@@ -64,7 +64,7 @@ struct Told {
     _runtime: tokio::runtime::Runtime,
 }
 
-impl Told {
+impl TestAgent {
     fn begin() -> Self {
         Self::with(tempfile::tempdir().expect("a directory"), Paper::default())
     }
@@ -95,11 +95,11 @@ impl Told {
     }
 
     /// As the agent does when changes have come.
-    fn hear(&mut self, changes: Vec<Change>) {
+    fn handle(&mut self, changes: Vec<Change>) {
         let _entered = self._runtime.enter();
         let mut has_changed = false;
         for change in changes {
-            has_changed |= self.state.hear(change);
+            has_changed |= self.state.handle(change);
         }
         if has_changed {
             self.state.step();
@@ -108,13 +108,13 @@ impl Told {
     }
 
     /// All policies and all of the node's pods.
-    fn hear_all(&mut self, policies: &[PolicyObject], pods: &[Pod]) {
+    fn handle_all(&mut self, policies: &[PolicyObject], pods: &[Pod]) {
         let policies = policies.iter().map(|it| News::Listed(it.name.clone(), it.clone()));
         let policies = [News::Begin].into_iter().chain(policies).chain([News::End]);
         let pods = pods.iter().map(|it| News::Listed(it.uid.clone(), it.clone()));
         let pods = [News::Begin].into_iter().chain(pods).chain([News::End]);
         let changes = policies.map(Change::Policies).chain(pods.map(Change::OwnPods));
-        self.hear(changes.collect());
+        self.handle(changes.collect());
     }
 
     fn status(&self) -> NodeStatus {
@@ -148,45 +148,45 @@ fn pod(name: &str) -> Pod {
 }
 
 #[test]
-fn what_the_host_refuses_is_told_and_over_when_it_is_wanted_no_more() {
+fn a_refusal_of_the_host_is_reported_until_it_no_longer_applies() {
     const WHY: &str = "no room for port veth1";
-    let mut told = Told::begin();
-    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
-    told.hear_all(&[of_all_pods()], &[]);
-    assert_eq!((told.applied(), told.status().problem), (1, String::new()));
+    let mut agent = TestAgent::begin();
+    agent.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    agent.handle_all(&[of_all_pods()], &[]);
+    assert_eq!((agent.applied(), agent.status().problem), (1, String::new()));
 
     // The generations are the same: a pod is what the host has no room for.
-    told.paper.sheet().refuses = Some(WHY.to_owned());
-    told.hear(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
-    let status = told.status();
+    agent.paper.sheet().refuses = Some(WHY.to_owned());
+    agent.handle(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
+    let status = agent.status();
     assert!(status.problem.ends_with(WHY), "{status:?}");
     assert_eq!(status.policies[0].in_force, 1);
-    assert_eq!(told.applied(), 2);
+    assert_eq!(agent.applied(), 2);
 
     // What is in force is what is wanted again, and the host hears of it, too.
-    told.paper.sheet().refuses = None;
-    told.hear(vec![Change::OwnPods(News::Gone("web".to_owned()))]);
-    assert_eq!(told.status().problem, "");
-    let applied = told.paper.sheet().applied.clone();
+    agent.paper.sheet().refuses = None;
+    agent.handle(vec![Change::OwnPods(News::Gone("web".to_owned()))]);
+    assert_eq!(agent.status().problem, "");
+    let applied = agent.paper.sheet().applied.clone();
     assert_eq!(applied[2], applied[0]);
-    told.hear(vec![Change::Devices]);
-    assert_eq!(told.applied(), 3, "once");
+    agent.handle(vec![Change::Devices]);
+    assert_eq!(agent.applied(), 3, "once");
 }
 
 #[test]
-fn a_host_that_refuses_what_it_has_too_goes_on_to_say_so() {
+fn a_host_that_also_refuses_its_present_edition_keeps_reporting_it() {
     const WHY: &str = "no memory";
-    let mut told = Told::begin();
-    told.hear_all(&[of_all_pods()], &[]);
-    told.paper.sheet().refuses = Some(WHY.to_owned());
+    let mut agent = TestAgent::begin();
+    agent.handle_all(&[of_all_pods()], &[]);
+    agent.paper.sheet().refuses = Some(WHY.to_owned());
     let other = policy("base", 2, json!({ "ports": [{ "device": "veth*" }] }));
-    told.hear(vec![Change::Policies(News::Is("base".to_owned(), other))]);
-    let status = told.status();
+    agent.handle(vec![Change::Policies(News::Is("base".to_owned(), other))]);
+    let status = agent.status();
     let policy = &status.policies[0];
     assert_eq!((policy.generation, policy.in_force), (2, 1));
     assert_eq!(policy.messages, [format!("this node refused the edition: {WHY}")]);
-    told.hear(vec![Change::Policies(News::Is("base".to_owned(), of_all_pods()))]);
-    let status = told.status();
+    agent.handle(vec![Change::Policies(News::Is("base".to_owned(), of_all_pods()))]);
+    let status = agent.status();
     assert_eq!((status.policies[0].generation, status.policies[0].in_force), (1, 1));
     assert!(status.policies[0].messages.is_empty(), "{status:?}");
     assert!(status.problem.ends_with(WHY), "{status:?}");
@@ -199,44 +199,49 @@ fn after(seconds: u64) -> Instant {
 
 #[test]
 fn a_node_without_an_edition_says_that_it_is_there() {
-    let mut told = Told::begin();
-    told.hear(Vec::new());
-    assert!(!told.status.has_changed().expect("it is there"), "its policies may come at once");
-    told.state.report(after(3));
-    let status = told.status();
+    let mut agent = TestAgent::begin();
+    agent.handle(Vec::new());
+    assert!(!agent.status.has_changed().expect("it is there"), "its policies may come at once");
+    agent.state.report(after(3));
+    let status = agent.status();
     assert_eq!((status.version.as_str(), status.policies.len()), (env!("CARGO_PKG_VERSION"), 0));
     assert_eq!((status.edition.as_str(), status.problem.as_str()), ("", ""));
-    told.state.report(after(61));
-    let problem = "the API server has not told of vccpolicies yet: what is in force stays";
-    assert_eq!(told.status().problem, problem);
+    agent.state.report(after(61));
+    let problem =
+        "the API server has not listed vccpolicies yet: the previous policies stay in force";
+    assert_eq!(agent.status().problem, problem);
     // The watch says why.
     let labels = json!({ "matchLabels": { "a": "b" } });
     let spec = json!({ "ports": [{ "namespaces": labels, "pods": {} }] });
-    told.hear_all(&[policy("base", 1, spec)], &[]);
-    told.state.report(after(61));
-    assert!(told.status().problem.contains("not told of namespaces"), "{:?}", told.status());
+    agent.handle_all(&[policy("base", 1, spec)], &[]);
+    agent.state.report(after(61));
+    assert!(agent.status().problem.contains("not listed namespaces"), "{:?}", agent.status());
     let refusal = kube::core::Status::failure("forbidden", "Forbidden").with_code(403);
-    told.state.troubles.failed("watch namespaces", &kube::Error::Api(refusal.boxed()));
-    told.state.report(after(61));
-    let problems = told.status().problems;
+    agent.state.troubles.failed("watch namespaces", &kube::Error::Api(refusal.boxed()));
+    agent.state.report(after(61));
+    let problems = agent.status().problems;
     assert!(problems[0].starts_with("cannot watch namespaces: "), "{problems:?}");
     assert_eq!(problems.len(), 1);
     let listed = News::Listed("shop".to_owned(), Labels::new());
     let namespaces = [News::Begin, listed, News::End].map(Change::Namespaces);
-    told.state.troubles.works("watch namespaces");
-    told.hear(namespaces.into());
-    told.state.report(after(61));
-    let status = told.status();
+    agent.state.troubles.works("watch namespaces");
+    agent.handle(namespaces.into());
+    agent.state.report(after(61));
+    let status = agent.status();
     assert_eq!((status.policies[0].in_force, status.problem.as_str()), (1, ""));
 }
 
 #[test]
 fn a_node_that_is_refused_says_so_at_once() {
-    let mut told = Told::begin();
+    let mut agent = TestAgent::begin();
     let refusal = kube::core::Status::failure("forbidden", "Forbidden").with_code(403);
-    told.state.troubles.failed("watch vccpolicies", &kube::Error::Api(refusal.boxed()));
-    told.hear(Vec::new());
-    assert!(told.status().problem.starts_with("cannot watch vccpolicies: "), "{:?}", told.status());
+    agent.state.troubles.failed("watch vccpolicies", &kube::Error::Api(refusal.boxed()));
+    agent.handle(Vec::new());
+    assert!(
+        agent.status().problem.starts_with("cannot watch vccpolicies: "),
+        "{:?}",
+        agent.status()
+    );
 }
 
 #[test]
@@ -252,11 +257,11 @@ fn thousands_of_policies_leave_the_status_small_and_each_has_its_refusal() {
         policy
     };
     let policies: Vec<PolicyObject> = (0..ALL).map(&mut made).collect();
-    let mut told = Told::begin();
-    told.hear_all(&policies, &[]);
-    let status = told.status();
+    let mut agent = TestAgent::begin();
+    agent.handle_all(&policies, &[]);
+    let status = agent.status();
     let bytes = serde_json::to_vec(&status).expect("JSON").len();
-    assert!(bytes <= brief::MOST_BYTES, "{bytes}");
+    assert!(bytes <= status_size::MOST_BYTES, "{bytes}");
     assert_eq!(status.policies.len(), crate::budget::MOST_POLICIES);
     assert!(
         status.policies.iter().all(|it| it.messages[0].starts_with("spec.rules[0].underlay: "))
@@ -274,37 +279,37 @@ fn thousands_of_policies_leave_the_status_small_and_each_has_its_refusal() {
 
 #[test]
 fn a_pod_without_a_device_is_named_until_it_has_one() {
-    let mut told = Told::begin();
+    let mut agent = TestAgent::begin();
     let starting = Pod { addresses: Vec::new(), ..pod("starting") };
-    told.hear_all(&[of_all_pods()], &[pod("web"), starting]);
-    let status = told.status();
+    agent.handle_all(&[of_all_pods()], &[pod("web"), starting]);
+    let status = agent.status();
     assert_eq!(
         (status.pods_without_device, status.problem.as_str()),
         (0, ""),
         "it may have one soon"
     );
-    told.state.report(after(10));
-    let status = told.status();
-    let problem = "no device is found for the pod shop/web: it passes untranslated";
+    agent.state.report(after(10));
+    let status = agent.status();
+    let problem = "found no device for the pod shop/web: it passes untranslated";
     assert_eq!((status.pods_without_device, status.problem.as_str()), (1, problem));
-    // Nothing tells of a route: it is looked for.
-    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
-    assert!(told.state.is_waiting(after(1)));
-    assert!(!told.state.is_waiting(after(1)), "not for ever at each moment");
-    told.hear(vec![Change::Devices]);
-    assert!(told.state.is_waiting(after(1)), "the one that is starting");
-    told.state.report(after(60));
-    let status = told.status();
+    // No event announces a route: it is searched for.
+    agent.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    assert!(agent.state.is_waiting(after(1)));
+    assert!(!agent.state.is_waiting(after(1)), "not for ever at each moment");
+    agent.handle(vec![Change::Devices]);
+    assert!(agent.state.is_waiting(after(1)), "the one that is starting");
+    agent.state.report(after(60));
+    let status = agent.status();
     assert_eq!((status.pods_without_device, status.problem.as_str()), (0, ""));
 }
 
 /// A policy whose rule has peers, and a pod that is its port.
-fn hear_of_peers(told: &mut Told) {
+fn hear_of_peers(agent: &mut TestAgent) {
     let peers = json!({ "matchLabels": { "app": "db" } });
     let rules = json!([{ "name": "r", "peer_pods": peers, "underlay": "dctcp" }]);
     let spec = json!({ "ports": [{ "pods": {} }], "rules": rules });
-    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
-    told.hear_all(&[policy("base", 1, spec)], &[pod("web")]);
+    agent.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    agent.handle_all(&[policy("base", 1, spec)], &[pod("web")]);
 }
 
 /// All of so many peers, each of which is a network.
@@ -323,94 +328,94 @@ const TOO_MANY: u32 = 20_000;
 
 #[test]
 fn a_node_for_which_its_policies_become_too_much_says_so() {
-    let mut told = Told::begin();
-    hear_of_peers(&mut told);
-    told.hear(peers(2));
-    let before = told.status();
+    let mut agent = TestAgent::begin();
+    hear_of_peers(&mut agent);
+    agent.handle(peers(2));
+    let before = agent.status();
     assert_eq!((before.policies[0].in_force, before.problem.as_str()), (1, ""));
-    told.hear(peers(TOO_MANY));
-    let status = told.status();
-    assert_eq!((told.applied(), status.policies[0].in_force), (1, 1));
+    agent.handle(peers(TOO_MANY));
+    let status = agent.status();
+    assert_eq!((agent.applied(), status.policies[0].in_force), (1, 1));
     assert_eq!(status.edition, before.edition);
-    let problem = "the policies are too much for this node now: what it has stays, and new pods get no port: ";
+    let problem = "the policies exceed this node's limits: the previous ones stay in force, and new pods get no port: ";
     let why = "the VccPolicy `base`, spec: on this node: too many networks";
     assert!(status.problem.starts_with(&format!("{problem}{why}")), "{}", status.problem);
-    told.hear(peers(3));
-    assert_eq!((told.applied(), told.status().problem), (2, String::new()));
+    agent.handle(peers(3));
+    assert_eq!((agent.applied(), agent.status().problem), (2, String::new()));
 }
 
 /// A checker of another version may refuse the text, whose policies are too much meanwhile.
 #[test]
 fn what_is_remembered_is_not_forgotten_while_nothing_takes_its_place() {
-    let mut told = Told::begin();
-    hear_of_peers(&mut told);
-    told.hear(peers(2));
-    let remembered = |told: &Told| {
-        let memory = Memory::in_directory(told._directory.path());
+    let mut agent = TestAgent::begin();
+    hear_of_peers(&mut agent);
+    agent.handle(peers(2));
+    let remembered = |agent: &TestAgent| {
+        let memory = Memory::in_directory(agent._directory.path());
         memory.recall(NODE).expect("it can be read").expect("there")
     };
-    let before = remembered(&told);
-    let Told { _directory: directory, .. } = told;
+    let before = remembered(&agent);
+    let TestAgent { _directory: directory, .. } = agent;
     let paper = Paper::default();
     paper.sheet().refuses = Some("an unknown key".to_owned());
-    let mut told = Told::with(directory, paper);
-    told.paper.sheet().refuses = None;
-    hear_of_peers(&mut told);
-    told.hear(peers(TOO_MANY));
-    assert_eq!((told.applied(), remembered(&told)), (1, before));
-    let status = told.status();
+    let mut agent = TestAgent::with(directory, paper);
+    agent.paper.sheet().refuses = None;
+    hear_of_peers(&mut agent);
+    agent.handle(peers(TOO_MANY));
+    assert_eq!((agent.applied(), remembered(&agent)), (1, before));
+    let status = agent.status();
     let policy = &status.policies[0];
     assert_eq!(
         (policy.in_force, policy.mode.as_str(), status.edition.as_str()),
         (0, "refused", "")
     );
     let has = |part: &str| status.problems.iter().any(|it| it.contains(part));
-    assert!(has("too much for this node"), "{:?}", status.problems);
-    assert!(has("the last policy is not usable: an unknown key"), "{:?}", status.problems);
-    told.hear(peers(2));
-    let status = told.status();
-    assert_eq!((told.applied(), status.policies[0].in_force, status.problem.as_str()), (2, 1, ""));
+    assert!(has("exceed this node's limits"), "{:?}", status.problems);
+    assert!(has("the remembered policies are unusable: an unknown key"), "{:?}", status.problems);
+    agent.handle(peers(2));
+    let status = agent.status();
+    assert_eq!((agent.applied(), status.policies[0].in_force, status.problem.as_str()), (2, 1, ""));
 }
 
 #[test]
-fn a_policy_that_selects_namespaces_nobody_tells_of_keeps_no_other_from_new_pods() {
-    let mut told = Told::begin();
-    told.hear_all(&[of_all_pods()], &[]);
+fn unlisted_namespaces_of_one_policy_do_not_delay_new_pods_of_others() {
+    let mut agent = TestAgent::begin();
+    agent.handle_all(&[of_all_pods()], &[]);
     let labels = json!({ "matchLabels": { "a": "b" } });
     let spec = json!({ "priority": 1, "ports": [{ "namespaces": labels, "pods": {} }] });
-    told.hear(vec![Change::Policies(News::Is("next".to_owned(), policy("next", 1, spec)))]);
-    told.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
-    told.hear(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
-    assert_eq!(told.applied(), 1, "they may come in a moment");
-    assert!(told.state.is_waiting(after(1)));
-    told.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
-    told.hear(vec![Change::Devices]);
-    assert!(told.paper.sheet().applied[1].contains("veth1"));
-    let status = told.status();
+    agent.handle(vec![Change::Policies(News::Is("next".to_owned(), policy("next", 1, spec)))]);
+    agent.paper.sheet().devices.insert("web".to_owned(), "veth1".to_owned());
+    agent.handle(vec![Change::OwnPods(News::Is("web".to_owned(), pod("web")))]);
+    assert_eq!(agent.applied(), 1, "they may come in a moment");
+    assert!(agent.state.is_waiting(after(1)));
+    agent.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
+    agent.handle(vec![Change::Devices]);
+    assert!(agent.paper.sheet().applied[1].contains("veth1"));
+    let status = agent.status();
     let next = status.policies.iter().find(|it| it.name == "next").expect("there");
-    let why = "spec: the API server has not told of the namespaces that this selects";
+    let why = "spec: the API server has not listed the selected namespaces yet";
     assert_eq!((next.in_force, next.messages.as_slice()), (0, &[why.to_owned()][..]));
     let namespaces = [News::Begin, News::End].map(Change::Namespaces);
-    told.hear(namespaces.into());
-    let status = told.status();
+    agent.handle(namespaces.into());
+    let status = agent.status();
     assert!(status.policies.iter().all(|it| it.in_force == 1), "{status:?}");
 }
 
 #[test]
-fn peers_that_are_never_told_of_do_not_keep_a_node_busy() {
-    let mut told = Told::begin();
+fn peers_that_are_never_listed_do_not_keep_a_node_busy() {
+    let mut agent = TestAgent::begin();
     let peers = json!({ "matchLabels": { "app": "db" } });
     let rules = json!([{ "name": "r", "peer_pods": peers }]);
-    told.hear_all(&[policy("base", 1, json!({ "rules": rules }))], &[]);
-    assert!(told.state.is_waiting(after(11)), "they may come in a moment");
-    assert_eq!(told.applied(), 0);
-    told.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
-    told.hear(vec![Change::Devices]);
-    let status = told.status();
-    let why = "spec.rules[0].peer_pods: the API server has not told of these pods";
+    agent.handle_all(&[policy("base", 1, json!({ "rules": rules }))], &[]);
+    assert!(agent.state.is_waiting(after(11)), "they may come in a moment");
+    assert_eq!(agent.applied(), 0);
+    agent.state.unheard_since = Instant::now().checked_sub(TRY_AGAIN);
+    agent.handle(vec![Change::Devices]);
+    let status = agent.status();
+    let why = "spec.rules[0].peer_pods: the API server has not listed these pods yet";
     assert_eq!(
-        (told.applied(), status.policies[0].messages.as_slice()),
+        (agent.applied(), status.policies[0].messages.as_slice()),
         (1, &[why.to_owned()][..])
     );
-    assert!(!told.state.is_waiting(after(60)));
+    assert!(!agent.state.is_waiting(after(60)));
 }

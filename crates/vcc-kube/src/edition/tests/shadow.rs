@@ -13,8 +13,11 @@ fn a_rollout_s_shadow_takes_nothing_from_what_is_in_force() {
     };
     let next = spec(1, "next", json!({ "canary": "0%", "shadow": true }));
     let mut policies = Policies::default();
-    are(&mut policies, &[object("base", 1, spec(9, "base", json!({}))), object("next", 1, next)]);
-    let edition = policies.compile(NODE, &scene());
+    set_objects(
+        &mut policies,
+        &[object("base", 1, spec(9, "base", json!({}))), object("next", 1, next)],
+    );
+    let edition = policies.compile(NODE, &cluster());
     let at = |part: &str| text(&edition).find(part).expect(part);
     assert!(at("\"base/r\"") < at("\"next/r\""), "{}", text(&edition));
     assert!(!text(&edition).contains("tenant = \"next\""), "{}", text(&edition));
@@ -46,12 +49,12 @@ fn a_rollout_s_shadow_gives_nothing_to_what_is_in_force() {
         (of("rules", rule(other, "ignore")), json!("other"), 2, true),
     ] {
         let mut policies = Policies::default();
-        let said = format!("{base} {tenant}");
-        are(&mut policies, &[object("base", 1, base), object("next", 1, next(tenant))]);
-        let edition = policies.compile(NODE, &scene());
+        let reason = format!("{base} {tenant}");
+        set_objects(&mut policies, &[object("base", 1, base), object("next", 1, next(tenant))]);
+        let edition = policies.compile(NODE, &cluster());
         let text = text(&edition);
-        assert_eq!(text.matches("[[ports]]").count(), ports, "{said}");
-        assert_eq!(text.contains("\"next/r\""), has_rule, "{said}");
-        assert!(edition.policies.iter().all(|it| it.in_force == 1), "{said}");
+        assert_eq!(text.matches("[[ports]]").count(), ports, "{reason}");
+        assert_eq!(text.contains("\"next/r\""), has_rule, "{reason}");
+        assert!(edition.policies.iter().all(|it| it.in_force == 1), "{reason}");
     }
 }

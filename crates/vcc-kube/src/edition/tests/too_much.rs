@@ -3,13 +3,13 @@
 use super::*;
 
 /// Too many networks for a node: each of the rule's peers is one.
-fn crowd() -> Scene {
+fn crowd() -> ClusterState {
     let peers = (0..20_000_u32).map(|number| {
         let address = std::net::Ipv4Addr::from(0x0a00_0000 + number * 2).to_string();
         let pod = pod(&format!("p{number}"), &[("app", "db")], &address);
         (pod.uid.clone(), pod)
     });
-    Scene { peers: peers.collect(), ..scene() }
+    ClusterState { peers: peers.collect(), ..cluster() }
 }
 
 #[test]
@@ -17,10 +17,10 @@ fn a_policy_that_is_too_much_for_a_node_stays_as_it_was() {
     let mut policies = Policies::default();
     let small =
         json!({ "ports": [{ "pods": {} }], "rules": [{ "name": "r", "underlay": "dctcp" }] });
-    are(&mut policies, &[object("base", 1, small)]);
+    set_objects(&mut policies, &[object("base", 1, small)]);
     let first = policies.compile(NODE, &crowd());
     policies.is_in_force(&first);
-    are(&mut policies, &[object("base", 2, with_peers("dctcp"))]);
+    set_objects(&mut policies, &[object("base", 2, with_peers("dctcp"))]);
     let edition = policies.compile(NODE, &crowd());
     assert_eq!(
         text(&edition).replace("generation 1", ""),
@@ -58,7 +58,7 @@ fn a_policy_that_is_too_much_at_its_new_place_stays_at_its_old_one() {
         let mut policies = Policies::default();
         let middle = object("middle", 1, middle.clone());
         let before = [object("base", 1, base.clone()), follower.clone(), middle.clone()];
-        are(&mut policies, &before);
+        set_objects(&mut policies, &before);
         let first = policies.compile(NODE, &crowd());
         policies.is_in_force(&first);
         let at = |part: &str| text(&first).find(part).expect(part);
@@ -66,7 +66,7 @@ fn a_policy_that_is_too_much_at_its_new_place_stays_at_its_old_one() {
         assert!(at("\"follower/f\"") < at("\"base/r\""), "{}", text(&first));
 
         let follower = follows.map_or(follower.clone(), |follows| object("follower", 2, follows));
-        are(&mut policies, &[object("base", 2, large), follower, middle]);
+        set_objects(&mut policies, &[object("base", 2, large), follower, middle]);
         let edition = policies.compile(NODE, &crowd());
         assert_eq!(text(&edition), text(&first));
         assert_eq!(edition.id, first.id);
@@ -91,11 +91,11 @@ fn a_new_policy_that_is_too_much_is_the_one_to_do_without() {
     for (priority, is_known) in [(900, true), (1, true), (900, false)] {
         let mut policies = Policies::default();
         if is_known {
-            are(&mut policies, &[base()]);
+            set_objects(&mut policies, &[base()]);
             let first = policies.compile(NODE, &crowd());
             policies.is_in_force(&first);
         }
-        are(&mut policies, &[base(), object("large", 1, large(priority))]);
+        set_objects(&mut policies, &[base(), object("large", 1, large(priority))]);
         let edition = policies.compile(NODE, &crowd());
         assert!(text(&edition).contains("base/r"), "{priority}");
         let (base, large) = (of(&edition, "base"), of(&edition, "large"));
@@ -119,7 +119,7 @@ fn one_that_is_too_much_keeps_no_other_from_changing() {
     absent["priority"] = 950.into();
     absent["rollout"] = json!({ "canary": "0%" });
     let mut policies = Policies::default();
-    are(&mut policies, &[base.clone(), object("other", 1, other("dctcp"))]);
+    set_objects(&mut policies, &[base.clone(), object("other", 1, other("dctcp"))]);
     let first = policies.compile(NODE, &crowd());
     policies.is_in_force(&first);
     let all = [
@@ -128,7 +128,7 @@ fn one_that_is_too_much_keeps_no_other_from_changing() {
         object("other", 2, other("cubic")),
         object("absent", 1, absent),
     ];
-    are(&mut policies, &all);
+    set_objects(&mut policies, &all);
     let edition = policies.compile(NODE, &crowd());
     assert!(text(&edition).contains("cubic"), "{}", text(&edition));
     let (large, other) = (of(&edition, "large"), of(&edition, "other"));
@@ -154,11 +154,11 @@ fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
     };
     let base = object("base", 1, of_priority(100));
     let mut policies = Policies::default();
-    are(&mut policies, std::slice::from_ref(&base));
-    let first = policies.compile(NODE, &scene());
+    set_objects(&mut policies, std::slice::from_ref(&base));
+    let first = policies.compile(NODE, &cluster());
     policies.is_in_force(&first);
-    are(&mut policies, &[base.clone(), object("next", 1, of_priority(50))]);
-    let edition = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[base.clone(), object("next", 1, of_priority(50))]);
+    let edition = policies.compile(NODE, &cluster());
     assert_eq!(text(&edition), text(&first));
     let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
     assert_eq!((base_here.in_force, next.in_force), (1, 0));
@@ -167,20 +167,20 @@ fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
 
     // Ports of `vcc domain` have no pools: that is wrong with a rule of the other.
     let sockets = json!({ "priority": 50, "ports": [{ "socket": "/run/v/*" }] });
-    are(&mut policies, &[base, object("next", 2, sockets)]);
-    let edition = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[base, object("next", 2, sockets)]);
+    let edition = policies.compile(NODE, &cluster());
     let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
     assert_eq!((base_here.in_force, next.in_force), (1, 0));
     assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
-    let why = "spec: on this node, beside the VccPolicy `base` (spec.rules[0]";
+    let why = "spec: on this node, together with the VccPolicy `base` (spec.rules[0]";
     assert!(next.messages[0].starts_with(why), "{next:?}");
 }
 
 #[test]
 fn a_cluster_that_grows_too_much_leaves_the_node_as_it_is() {
     let mut policies = Policies::default();
-    are(&mut policies, &[object("base", 1, with_peers("dctcp"))]);
-    let first = policies.compile(NODE, &scene());
+    set_objects(&mut policies, &[object("base", 1, with_peers("dctcp"))]);
+    let first = policies.compile(NODE, &cluster());
     policies.is_in_force(&first);
     let edition = policies.compile(NODE, &crowd());
     let why = edition.text.as_ref().expect_err("what is in force stays");

@@ -15,7 +15,7 @@ pub struct Query {
     top: usize,
     sort: Sort,
     words: Words,
-    /// This flow is in the answer, whatever the rest says.
+    /// This flow is always in the answer.
     flow: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ fn sort_by(name: &str) -> Option<Sort> {
 }
 
 impl Query {
-    /// `order` is descending unless it is given, whatever the column.
+    /// `order` defaults to descending for every column.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let (mut top, mut words, mut flow) = (TOP_DEFAULT, Words::default(), None);
         let (mut sort, mut is_descending) = (sort_by("rate").expect("a column"), true);
@@ -125,7 +125,7 @@ impl<'a> IdentifiedFlow<'a> {
 }
 
 impl<'a> FlowsView<'a> {
-    pub fn of(taken: &'a Taken, query: &Query) -> Self {
+    pub fn new(taken: &'a Taken, query: &Query) -> Self {
         let snapshot = &taken.snapshot;
         let all = || snapshot.flows.iter().zip(&taken.activity.flow_ids);
         let mut found: Vec<_> = all().filter(|(flow, _)| query.words.are_in(flow)).collect();

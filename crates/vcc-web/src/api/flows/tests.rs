@@ -7,7 +7,7 @@ use crate::testing::{HOSTILE, snapshot};
 fn ask(query: &str) -> Value {
     let query = Query::parse(query).unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
     let taken = taken([snapshot(100), snapshot(101)]);
-    serde_json::to_value(FlowsView::of(&taken, &query)).expect("JSON")
+    serde_json::to_value(FlowsView::new(&taken, &query)).expect("JSON")
 }
 
 fn flows(answer: &Value) -> &Vec<Value> {
@@ -52,12 +52,12 @@ fn one_flow_is_found_by_its_id() {
     let taken = taken([snapshot(100)]);
     let id = taken.activity.flow_ids[17];
     let query = Query::parse(&format!("top=1&filter=nobody&flow={id:x}")).expect("a query");
-    let answer = serde_json::to_value(FlowsView::of(&taken, &query)).expect("JSON");
+    let answer = serde_json::to_value(FlowsView::new(&taken, &query)).expect("JSON");
     assert_eq!(answer["selected"]["guest"], taken.snapshot.flows[17].id().guest.to_string());
 }
 
 #[test]
-fn what_cannot_be_asked_is_told() {
+fn invalid_queries_are_rejected_with_a_reason() {
     let wrong = |query| Query::parse(query).err().expect(query).to_string();
     assert_eq!(wrong("top=0"), "`top` is 0: it must be a number from 1 to 1000");
     assert!(wrong("sort=size").starts_with("cannot sort by `size`: place, port"));

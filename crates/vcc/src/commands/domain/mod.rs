@@ -21,25 +21,25 @@ use ruled::{Ruled, Terms};
 /// Serve a virtual machine's network card, with a buffer for what the guest sends
 ///
 /// The virtual machine monitor connects to the socket by vhost-user, and the tap leads to the host's
-/// bridge. This process is the guest's link: while it does not run, the guest has none. When it
-/// returns, so does the link, and connections continue. For most guests, `vcc attach` on a tap is
-/// the better choice: it needs no process beside the kernel.
+/// bridge. This process is the guest's link: while it does not run, the guest has no link. When it
+/// runs again, the link is back, and connections continue. For most guests, `vcc attach` on a tap is
+/// the better choice: it needs no process besides the kernel.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Socket to which the virtual machine monitor connects
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
 
-    /// Tap toward the host's bridge; it has to exist
+    /// Tap toward the host's bridge; it must exist
     #[arg(long, value_name = "DEV")]
     tap: String,
 
-    /// Policy with the rules for this guest's connections, of which a `[[ports]]` names the socket, in
-    /// place of all options below; SIGHUP and `vcc policy apply` read it again
+    /// Policy with the rules for this guest's connections, instead of all options below; one of its
+    /// `[[ports]]` must name the socket; SIGHUP and `vcc policy apply` read it again
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
-    /// Buffer for what is held of the guest, in KiB [default: 4096]
+    /// Buffer for the guest's segments, in KiB [default: 4096]
     #[arg(long, value_name = "KIB", conflicts_with = "policy",
         value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
     buffer_kib: Option<u32>,
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (port, splits, how) = port(arguments, terms);
     let tell = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(socket, port, Box::new(tap), Box::new(tell))?;
-    let mut promises = Promises::of(&arguments.tap);
+    let mut promises = Promises::for_tap(&arguments.tap);
     promises.end_left(&mut server);
     let card = server.card();
     if splits {
@@ -84,9 +84,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         loop {
             hangups.wait();
             match &policy {
-                // It has told its outcome.
+                // It has printed its outcome.
                 Some(policy) => drop((policy.reload)()),
-                None => output::complain("nothing to read again: there is no --policy"),
+                None => output::complain(
+                    "no policy to reload: this process was started without --policy",
+                ),
             }
         }
     };
@@ -119,10 +121,10 @@ fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
         return (port, params.0.act == Act::Split.number(), how(&params));
     };
     let splits = terms.splits();
-    let Terms { rules, buffer, max_flows, told } = terms;
+    let Terms { rules, buffer, max_flows, text } = terms;
     let mut port = Port::with_buffer(Params::default(), max_flows as usize, buffer);
     port.set_rules(rules);
-    (port, splits, told)
+    (port, splits, text)
 }
 
 fn how(params: &Params) -> String {

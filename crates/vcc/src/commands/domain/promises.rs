@@ -10,19 +10,19 @@ use vcc_command::output;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger, Server};
 
-/// The file of a tap. Whatever is wrong with it, the guest has its link.
+/// The file of a tap. The guest has its link even if the file is unusable.
 pub struct Promises {
     path: PathBuf,
     is_kept: bool,
 }
 
 impl Promises {
-    pub fn of(tap: &str) -> Self {
+    pub fn for_tap(tap: &str) -> Self {
         let path = RuntimeDir::of_environment().path().join("ledgers").join(tap);
         Self { path, is_kept: false }
     }
 
-    /// Ends what a process before this one has promised. A file that cannot be read is set aside.
+    /// Resets the connections with open promises of an earlier process. A file that cannot be read is set aside.
     pub fn end_left(&mut self, server: &mut Server) {
         let left = FileLedger::left(&self.path).unwrap_or_else(|error| {
             output::complain(&self.set_aside(&error));
@@ -38,7 +38,7 @@ impl Promises {
 
     fn set_aside(&self, error: &io::Error) -> String {
         let file = self.path.display();
-        let unknown = "what the process before this one has promised ends by timeouts";
+        let unknown = "connections with promises of the previous process end by timeouts";
         match FileLedger::set_aside(&self.path) {
             Ok(name) => format!(
                 "cannot read the ledger of promises {file}: {error}; {unknown}; set aside as {}",
@@ -50,8 +50,7 @@ impl Promises {
         }
     }
 
-    /// Writes down what this process promises from now on. If there cannot be such a file, it promises
-    /// nothing.
+    /// Records the promises of this process from now on. Without such a file, it makes no promises.
     pub fn keep(&mut self, card: &Card) {
         if self.is_kept {
             return;
@@ -61,11 +60,11 @@ impl Promises {
             Err(error) => {
                 let file = self.path.display();
                 let why = format!(
-                    "cannot make the ledger of promises {file}: {error}; make room, or lower \
-                     `max_flows`, and restart `vcc domain`, or have it read its policy again"
+                    "cannot create the ledger of promises {file}: {error}; free space, or lower \
+                     `max_flows`, then restart `vcc domain` or run `vcc policy apply`"
                 );
                 card.change(|port| port.promise_nothing(&why));
-                output::complain(&format!("promises nothing, as under hold: {why}"));
+                output::complain(&format!("makes no promises, as under hold: {why}"));
             }
         }
     }
@@ -73,11 +72,11 @@ impl Promises {
     fn begin(&self, card: &Card) -> io::Result<()> {
         let directory = self.path.parent().expect("a file is in a directory");
         DirBuilder::new().recursive(true).mode(0o750).create(directory)?;
-        // In the port's own time, because it reserves room.
+        // On the port's thread, because it reserves room.
         let ledger =
             Arc::new(FileLedger::create(&self.path, card.look(|port| port.ledger_slots()))?);
         card.change(|port| {
-            // With what is left of the process before this one.
+            // With the open promises of the previous process.
             port.keep_ledger(ledger.clone());
             ledger.publish()
         })

@@ -20,13 +20,13 @@ pub struct Ruled {
     socket: String,
 }
 
-/// What the policy says about the port.
+/// The policy's treatment of the port.
 pub struct Terms {
     pub rules: Rules,
     pub buffer: BufferSpec,
     pub max_flows: u32,
     /// In words.
-    pub told: String,
+    pub text: String,
 }
 
 impl Ruled {
@@ -39,7 +39,7 @@ impl Ruled {
         self.file.to_string_lossy().into_owned()
     }
 
-    /// Reads the file. What is wrong with it is printed, each with its place.
+    /// Reads the file, and prints each of its problems with its place.
     pub fn read(&self) -> anyhow::Result<Terms> {
         let policy = policy::read(&self.file)?;
         let (file, socket) = (self.file.display(), &self.socket);
@@ -49,19 +49,21 @@ impl Ruled {
         Ok(terms(&policy, port, format!("{} of {file}", policy.count())))
     }
 
-    /// Reads the file again. If it cannot be used, the policy in force stays. Prints which of both, and
-    /// returns it.
+    /// Reads the file again. If it is invalid, the previous policy stays in force. Prints and returns the
+    /// outcome.
     pub fn reload(&self, card: &Card, promises: &mut Promises) -> Result<String, String> {
         match self.read().map(|terms| obey(terms, card, promises)) {
-            Ok(told) => {
-                output::say(&format!("{told}\n"));
-                Ok(told)
+            Ok(text) => {
+                output::say(&format!("{text}\n"));
+                Ok(text)
             }
             Err(error) => {
-                let told =
-                    format!("the policy in force stays: {}", output::with_causes(error.as_ref()));
-                output::complain(&told);
-                Err(told)
+                let text = format!(
+                    "the previous policy stays in force: {}",
+                    output::with_causes(error.as_ref())
+                );
+                output::complain(&text);
+                Err(text)
             }
         }
     }
@@ -78,7 +80,7 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
     if terms.splits() {
         promises.keep(card);
     }
-    let Terms { rules, buffer, max_flows, told } = terms;
+    let Terms { rules, buffer, max_flows, text } = terms;
     let (connections, tracked) = card.change(|port| {
         port.set_rules(rules);
         port.set_buffer(buffer);
@@ -88,10 +90,10 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
         true => String::new(),
         false => format!("; still tracks {tracked} connections, not {max_flows}, until a restart"),
     };
-    format!("obeys {told}, with {connections} connections{still}")
+    format!("obeys {text}, with {connections} connections{still}")
 }
 
-fn terms(policy: &Policy, port: &PortSelector, told: String) -> Terms {
+fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
     let rule = |rule: &vcc_policy::Rule| Rule {
         name: rule.name().to_owned(),
         params: rule.treatment().params,
@@ -112,7 +114,7 @@ fn terms(policy: &Policy, port: &PortSelector, told: String) -> Terms {
         },
         buffer: BufferSpec { size_bytes: buffer.size_bytes, policy: buffer.policy },
         max_flows: port.max_flows(),
-        told,
+        text,
     }
 }
 

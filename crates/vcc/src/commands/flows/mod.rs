@@ -15,27 +15,27 @@ use crate::interrupt;
 
 /// Show the connections at ports
 ///
-/// Most columns are of the underlay's sender: it computes nothing for a connection whose guest uses
-/// ECN itself. JSON has more than the table: docs/seeing.md lists its keys.
+/// Most columns describe the underlay's sender, which computes nothing for a connection whose guest uses
+/// ECN itself. JSON has more columns than the table: docs/seeing.md lists its keys.
 #[derive(clap::Args)]
 #[command(after_long_help = table::help())]
 pub struct Arguments {
-    /// Ports to look at [default: all]
+    /// Ports to show [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 
     #[command(flatten)]
     filter: Box<FilterArguments>,
 
-    /// In this order: the largest number first, names from A to Z
+    /// Sort by this column: the largest number first, names from A to Z
     #[arg(long, value_name = "KEY", default_value = "place", value_parser = sort_parser(), help_heading = "How they are shown")]
     sort: SortBy,
 
-    /// In the opposite order
+    /// Invert the order
     #[arg(long, help_heading = "How they are shown")]
     reverse: bool,
 
-    /// At most the first N
+    /// Show at most N
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How they are shown")]
     top: Option<usize>,
 
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         interrupt::listen()?;
         sampler.note()?;
         if !interrupt::wait(READ_EVERY) {
-            bail!("interrupted between the two reads that a rate takes");
+            bail!("interrupted before the second of the two reads that rates need");
         }
         chosen(arguments, sampler.snapshot()?).flows
     } else {
@@ -102,5 +102,8 @@ fn order(arguments: &Arguments, flows: &mut Vec<FlowView>) {
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on".to_owned())
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "must be a number of 1 or more".to_owned())
 }

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_told() {
+    fn lines_that_do_not_fit_are_counted() {
         let text = "HEADER\none\ntwo\nthree\n";
         assert_eq!(fitting(text, 80, 4), ["HEADER", "one", "two", "three"]);
         let cut = fitting(text, 9, 3);

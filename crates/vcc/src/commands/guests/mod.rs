@@ -19,11 +19,11 @@ use watching::Watching;
 /// own congestion control is not visible: attach new guests in shadow mode first. docs/guests.md explains
 /// the classes, and how often the guesses are right.
 ///
-/// Says as well whether a guest is slow because of the fabric, or because it is late itself: of a virtual
-/// machine of this host, whether its CPU did not run, was busy, or idle.
+/// Also reports whether a guest is slow because of the fabric, or because the guest itself is late; for a
+/// virtual machine of this host, whether its CPU did not run, was busy, or was idle.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Ports to look at [default: all]
+    /// Ports to watch [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 

@@ -120,9 +120,9 @@ impl Watched {
             self.flows.insert(flow.id(), fresh);
         }
         for (id, flow) in &self.flows {
-            let rule = rules.of(&flow.last);
+            let rule = rules.rule_of(&flow.last);
             let params = rule.as_ref().map_or(&params, |rule| rule.params);
-            // Only what the port knows now tells for what it still waits.
+            // Only the port's present state shows the answers that are still due.
             let waits = at_end
                 .get(id)
                 .filter(|state| continues(state, &flow.last))
@@ -130,7 +130,7 @@ impl Watched {
             seen.connections.push(Connection {
                 port: self.port.device().to_owned(),
                 id: *id,
-                ecn: GuestEcn::of(&flow.last, params),
+                ecn: GuestEcn::from_state(&flow.last, params),
                 guess: visible(&flow.last, params, || flow.watch.guess()),
                 guest_delay_us: waits.guest_delay_us(),
                 fabric_delay_us: waits.fabric_delay_us(),
@@ -166,7 +166,7 @@ fn note(
 
 /// Is it the same connection?
 fn continues(state: &FlowState, last: &FlowState) -> bool {
-    Counted::of(state).continues(&Counted::of(last))
+    Counted::from_state(state).continues(&Counted::from_state(last))
 }
 
 fn is_closed(state: &FlowState) -> bool {

@@ -10,13 +10,13 @@ use vcc_view::DomainPort;
 
 use super::{counted, daemon};
 
-/// Bring a policy into force, without a pause for any connection
+/// Put a policy in force, without interrupting any connection
 ///
-/// The daemon (`vcc run`) does it, or nothing of it: a policy with errors changes nothing. Without
-/// FILE, processes of `vcc domain` under the daemon's file read it again as well, and each answers.
+/// The daemon (`vcc run`) applies it as a whole; a policy with errors changes nothing. Without FILE,
+/// processes of `vcc domain` that use the daemon's file read it again as well, and each answers.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The policy, in force until the next reload or start [default: the daemon's own file, anew]
+    /// The policy, in force until the next reload or start [default: read the daemon's own file again]
     file: Option<PathBuf>,
 }
 
@@ -62,14 +62,14 @@ fn reload_domains(file: &str) -> bool {
         let name = &port.name;
         let reloaded = match (port.policy(), &port.status) {
             (Some(own), _) if is_same(own, file) => port.reload(),
-            (Some(own), _) => Ok(format!("is under {own}, which was not read again")),
+            (Some(own), _) => Ok(format!("uses {own}, which was not read again")),
             (None, Ok(_)) => continue,
             (None, Err(failure)) => Err(failure.clone()),
         };
         match reloaded {
-            Ok(told) => output::say(&format!("{name}: {told}\n")),
-            Err(told) => {
-                output::complain(&format!("{name}: {told}"));
+            Ok(line) => output::say(&format!("{name}: {line}\n")),
+            Err(line) => {
+                output::complain(&format!("{name}: {line}"));
                 all_obey = false;
             }
         }

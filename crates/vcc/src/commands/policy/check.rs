@@ -5,9 +5,9 @@ use vcc_command::output;
 
 use super::{counted, read};
 
-/// Say all that is wrong with a policy file
+/// Check a policy file, and list all errors and warnings
 ///
-/// Warnings are about what can be used, but may not be what was meant.
+/// A warning is about a valid policy that may not be what was meant.
 #[derive(clap::Args)]
 pub struct Arguments {
     file: PathBuf,
@@ -19,6 +19,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ports = counted(policy.ports().len(), "pattern");
     let pools = counted(policy.pools().len(), "pool");
     let file = arguments.file.display();
-    output::say(&format!("{file} can be used: {rules}, {pools}, {ports} of ports\n"));
+    output::say(&format!("{file} is valid: {rules}, {pools}, {ports} of ports\n"));
     Ok(ExitCode::SUCCESS)
 }

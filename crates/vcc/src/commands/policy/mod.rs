@@ -14,7 +14,7 @@ use vcc_command::output;
 use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
 
-/// Look at a policy: the rules of which connections get which underlay
+/// Check, show or apply a policy: the rules that choose an underlay for each connection
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -43,10 +43,10 @@ pub fn read_or_ask(path: Option<&Path>) -> anyhow::Result<Policy> {
     let Some(path) = path else {
         let in_force = daemon().policy()?;
         let parsed = Policy::parse(&in_force.text, &in_force.file_name);
-        // The daemon took it for good. That another version of vcc would not is worth a word.
+        // The daemon accepted it, so an error means that the daemon is of another version.
         return parsed.map(|checked| checked.policy).map_err(|wrong| {
             complain(&wrong.problems);
-            anyhow!("the daemon is of another version: its policy cannot be used here")
+            anyhow!("the daemon is of another version, and its policy is invalid for this one: restart the daemon")
         });
     };
     read(path)
@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> anyhow::Result<Policy> {
         }
         Err(wrong) => {
             complain(&wrong.problems);
-            Err(anyhow!("{name} cannot be used: {}", counted(wrong.errors(), "error")))
+            Err(anyhow!("{name} is invalid: {}", counted(wrong.errors(), "error")))
         }
     }
 }

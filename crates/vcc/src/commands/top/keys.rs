@@ -49,7 +49,7 @@ impl Model {
             KeyCode::Char('q') => self.end(),
             KeyCode::Char('?' | 'h') => self.has_help = true,
             KeyCode::Char('/') => self.is_typing = true,
-            KeyCode::Char('p' | ' ') => self.pause_or_go_on(),
+            KeyCode::Char('p' | ' ') => self.toggle_pause(),
             KeyCode::Char('i') => self.sort = self.sort.reversed(),
             KeyCode::Char('<') => self.next_order(-1),
             KeyCode::Char('>') => self.next_order(1),

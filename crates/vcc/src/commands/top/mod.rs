@@ -23,14 +23,14 @@ use model::Model;
 /// keys; `?` explains all of them.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Ports to look at [default: all]
+    /// Ports to show [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 
     #[command(flatten)]
     filter: Box<FilterArguments>,
 
-    /// In this order at first: the largest number first, names from A to Z
+    /// Sort by this column at first: the largest number first, names from A to Z
     #[arg(long, value_name = "KEY", default_value = "rate", value_parser = sort_parser(), help_heading = "How they are shown")]
     sort: SortBy,
 
@@ -46,7 +46,7 @@ const FIRST: Duration = Duration::from_millis(300);
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut sampler = Sampler::new(&arguments.devices).with_cpus();
     let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());
-    // What cannot work at all fails before the screen is taken.
+    // Errors that prevent any output come before the screen is taken over.
     model.update(sampler.snapshot()?);
     let mut screen = Screen::take(INSTEAD)?;
     let mut next = Instant::now() + FIRST.min(arguments.interval);
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             next = Instant::now() + arguments.interval;
             is_stale = true;
         } else if let Err(error) = sampler.keep_up() {
-            model.tell(Some(output::with_causes(&error)));
+            model.set_note(Some(output::with_causes(&error)));
             is_stale = true;
         }
     }
@@ -81,14 +81,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn sample(sampler: &mut Sampler, model: &mut Model) {
     if model.is_paused() {
         // Rates after the pause need reads during it.
-        model.tell(sampler.note().err().map(|error| output::with_causes(&error)));
+        model.set_note(sampler.note().err().map(|error| output::with_causes(&error)));
         return;
     }
     match sampler.snapshot() {
         Ok(snapshot) => {
-            model.tell(snapshot.gone.last().map(|device| swept(device)));
+            model.set_note(snapshot.gone.last().map(|device| swept(device)));
             model.update(snapshot);
         }
-        Err(error) => model.tell(Some(output::with_causes(&error))),
+        Err(error) => model.set_note(Some(output::with_causes(&error))),
     }
 }

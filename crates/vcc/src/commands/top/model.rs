@@ -99,12 +99,12 @@ impl Model {
         self.selected = self.flows.get(index.min(last)).map(|flow| flow.key.clone());
     }
 
-    /// Of all flows that the command line admits, whatever was typed.
+    /// Of all flows that the command line admits, without the typed filter.
     pub fn goodput_bits_per_s(&self) -> f64 {
         self.all.iter().filter_map(|flow| flow.rates).map(|rates| rates.goodput_bits_per_s).sum()
     }
 
-    pub fn tell(&mut self, note: Option<String>) {
+    pub fn set_note(&mut self, note: Option<String>) {
         self.note = note;
     }
 
@@ -112,7 +112,7 @@ impl Model {
         self.is_paused
     }
 
-    pub(super) fn pause_or_go_on(&mut self) {
+    pub(super) fn toggle_pause(&mut self) {
         self.is_paused = !self.is_paused;
     }
 

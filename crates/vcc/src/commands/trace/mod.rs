@@ -71,8 +71,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (port, flow) = choose(ports, arguments)?;
     if let (Some(span), Some(id)) = (arguments.live, flow) {
         let mut trace = port.record(flow)?;
-        let told = live::run(&port, &mut trace, id, span, until(arguments))?;
-        output::say(&told);
+        let ended = live::run(&port, &mut trace, id, span, until(arguments))?;
+        output::say(&ended);
         return Ok(ExitCode::SUCCESS);
     }
     let mut sinks = Sinks::open(arguments)?;
@@ -97,7 +97,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match trace.lost()? {
         0 => {}
         lost => output::complain(&format!(
-            "{lost} ACKs are missing: they came faster than they could be recorded"
+            "{lost} ACKs are missing from the recording: they came faster than they could be read"
         )),
     }
     Ok(ExitCode::SUCCESS)
@@ -149,7 +149,7 @@ impl Sinks {
         if let (Some(series), Some(params)) = (&mut self.series, &self.params) {
             series.note(event);
             let limited = event.flow.state.limited_by(params, event.at_us);
-            // The limit before the end is of interest.
+            // A closed connection has no limit: keep the one before its end.
             if limited != Limit::Closed {
                 self.limited = limit::text(limited);
             }
@@ -172,7 +172,7 @@ fn choose(ports: Vec<Source>, arguments: &Arguments) -> anyhow::Result<(Source, 
     for port in &ports {
         let flows = port.flows()?.into_iter();
         let alive = flows.filter(|flow| u32::from(flow.state.stage) != sys::STAGE_CLOSED);
-        let ids = alive.map(|flow| flow.id()).filter(|id| wanted.is(id));
+        let ids = alive.map(|flow| flow.id()).filter(|id| wanted.matches(id));
         found.extend(ids.map(|id| (port.device().to_owned(), id)));
     }
     found.sort();
@@ -189,7 +189,7 @@ fn choose(ports: Vec<Source>, arguments: &Arguments) -> anyhow::Result<(Source, 
 fn wanted(arguments: &Arguments) -> anyhow::Result<Option<Wanted>> {
     Ok(match (arguments.flow, arguments.peer) {
         (Some(Wanted::End(guest)), Some(peer)) => Some(Wanted::Both(guest, peer)),
-        (Some(both), Some(peer)) => bail!("{both} names both ends: leave out {peer}"),
+        (Some(both), Some(peer)) => bail!("{both} names both ends already: remove {peer}"),
         (wanted, _) => wanted,
     })
 }
@@ -201,11 +201,11 @@ fn knows(port: &Source, id: &FlowId) -> bool {
 
 fn list(found: &[(String, FlowId)]) -> String {
     const MAX: usize = 4;
-    let told: Vec<String> =
+    let ends: Vec<String> =
         found.iter().take(MAX).map(|(device, id)| format!("{id} at {device}")).collect();
     match found.len().saturating_sub(MAX) {
-        0 => told.join(", "),
-        more => format!("{}, and {more} more", told.join(", ")),
+        0 => ends.join(", "),
+        more => format!("{}, and {more} more", ends.join(", ")),
     }
 }
 
@@ -214,7 +214,7 @@ fn treatment(port: &Source, flow: Option<FlowId>) -> anyhow::Result<Params> {
     let params = port.params()?;
     let Some(id) = flow else { return Ok(params) };
     let Some(flow) = port.flow(&id)? else { return Ok(params) };
-    Ok(port.rules()?.of(&flow.state).map_or(params, |rule| *rule.params))
+    Ok(port.rules()?.rule_of(&flow.state).map_or(params, |rule| *rule.params))
 }
 
 /// Until something ends it.

@@ -29,7 +29,7 @@ pub struct Series {
 }
 
 impl Point {
-    fn of(time_s: f64, flow: &Flow) -> Self {
+    fn from_flow(time_s: f64, flow: &Flow) -> Self {
         let state = &flow.state;
         let bytes = |segs: u32| f64::from(segs) * f64::from(state.mss_bytes);
         Self {
@@ -64,7 +64,7 @@ impl Series {
         {
             self.points.pop();
         }
-        self.points.push(Point::of(time_s, &event.flow));
+        self.points.push(Point::from_flow(time_s, &event.flow));
         let state = &event.flow.state;
         let now = (state.marks, state.reductions);
         let before = self.counted.replace(now).unwrap_or(now);

@@ -14,10 +14,10 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    pub fn is(&self, flow: &FlowId) -> bool {
+    pub fn matches(&self, flow: &FlowId) -> bool {
         match self {
-            Self::End(end) => end.is(flow.guest) || end.is(flow.peer),
-            Self::Both(guest, peer) => guest.is(flow.guest) && peer.is(flow.peer),
+            Self::End(end) => end.matches(flow.guest) || end.matches(flow.peer),
+            Self::Both(guest, peer) => guest.matches(flow.guest) && peer.matches(flow.peer),
         }
     }
 }
@@ -70,7 +70,7 @@ mod tests {
             ("[2001:db8::2]", false, true),
         ] {
             let wanted: Wanted = text.parse().expect(text);
-            assert_eq!((wanted.is(&v4), wanted.is(&v6)), (is_v4, is_v6), "{text}");
+            assert_eq!((wanted.matches(&v4), wanted.matches(&v6)), (is_v4, is_v6), "{text}");
             assert_eq!(wanted.to_string().parse(), Ok(wanted), "{text}");
         }
         for bad in ["", "80", "guest", ":", ":65536", "192.0.2.1:", "192.0.2.1-", "-", "a-b"] {

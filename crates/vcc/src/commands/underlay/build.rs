@@ -8,9 +8,9 @@ use vcc_underlay::Checked;
 
 /// Compile and check an underlay
 ///
-/// The file is like those of vcc's own underlays: docs/congestion-control.md has an example. Its hooks are
-/// run on what connections may bring, and with deliberate faults, which the check must notice. An error
-/// names file and line. Needs clang, but no privilege.
+/// The file is like those of vcc's own underlays: docs/congestion-control.md has an example. The check
+/// runs its hooks on generated connections, and then with deliberate faults, which must be detected. An
+/// error names file and line. Needs clang, but no privilege.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The underlay, in C
@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let path = arguments.output.clone().unwrap_or_else(|| source.with_extension("o"));
     fs::write(&path, object.bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     output::say(&format!(
-        "{}: {} ({calls} hooks run, {twins} deliberate faults noticed)\n{}: built\n",
+        "{}: {} ({calls} hooks run, {twins} deliberate faults detected)\n{}: built\n",
         object.name(),
         object.about(),
         path.display()

@@ -8,11 +8,11 @@ use vcc_port::{Loading, Underlays};
 
 /// Load underlays on this host
 ///
-/// From here on policies and `--underlay` know them by their names. Connections go on. What the kernel's
-/// verifier refuses changes nothing. An underlay stays until it is unloaded, or the host restarts.
+/// Policies and `--underlay` accept their names from then on. Connections continue. If the kernel's
+/// verifier refuses one, nothing changes. An underlay stays until it is unloaded, or the host restarts.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// What `vcc underlay build` has made
+    /// Objects from `vcc underlay build`
     #[arg(value_name = "FILE.o", required = true)]
     files: Vec<PathBuf>,
 }
@@ -22,14 +22,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let object = read_underlay(file)?;
         // It may have been built elsewhere.
         vcc_underlay::check(&object)
-            .map_err(|e| anyhow!("{} is not sound: {e}", file.display()))?;
+            .map_err(|e| anyhow!("{} failed the check: {e}", file.display()))?;
         let name = object.name();
         let said = match Underlays::load(&object)? {
             Loading::Loaded => "loaded".to_owned(),
             Loading::Unchanged => "is loaded already, in this version".to_owned(),
-            Loading::Replaced(1) => "replaced; 1 connection goes on by this version".to_owned(),
+            Loading::Replaced(1) => "replaced; 1 connection continues with this version".to_owned(),
             Loading::Replaced(connections) => {
-                format!("replaced; {connections} connections go on by this version")
+                format!("replaced; {connections} connections continue with this version")
             }
         };
         output::say(&format!("{name}: {said}\n"));

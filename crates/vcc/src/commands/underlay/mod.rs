@@ -11,7 +11,7 @@ use clap::Subcommand;
 use vcc_command::output;
 use vcc_port::Underlays;
 
-/// Build and load congestion controls of your own, without a new build or a restart of vcc
+/// Build and load your own congestion controls, without rebuilding or restarting vcc
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -35,8 +35,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// From here on names of underlays that are loaded on this host are understood. Who may not read what
-/// is pinned knows only those that are built in.
+/// Registers the underlays that are loaded on this host. Without permission to read the pins, only
+/// built-in ones are known.
 pub fn know() {
     match Underlays::know() {
         Ok(refused) => refused.iter().for_each(|what| output::complain(what)),

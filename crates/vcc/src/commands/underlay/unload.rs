@@ -6,15 +6,15 @@ use vcc_port::{Underlays, Unloading};
 
 /// Unload an underlay
 ///
-/// Its connections keep their windows and go on by another underlay, and so do rules and ports that name
-/// it: by NewReno, with ECN if it had that, or by the one that --to names.
+/// Its connections keep their windows and continue with another underlay, as do rules and ports that name
+/// it: NewReno, with ECN if the unloaded one had it, or the one that --to names.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// As `vcc underlay list` has it
+    /// Name of the underlay, from `vcc underlay list`
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The underlay by which its connections go on; it has ECN if this one has
+    /// The underlay that replaces it; it must have ECN if NAME has
     #[arg(long, value_name = "NAME")]
     to: Option<Underlay>,
 }
@@ -28,10 +28,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let (connections, rules, ports) =
         (some(connections, "connection"), some(rules, "rule"), some(ports, "port"));
-    output::say(&format!("{name}: unloaded; {connections}, {rules} and {ports} go on by {to}\n"));
+    output::say(&format!(
+        "{name}: unloaded; {connections}, {rules} and {ports} continue with {to}\n"
+    ));
     if rules != "0 rules" {
         output::complain(&format!(
-            "the policy's file still names `{name}`, and will be refused: name another there"
+            "the policy's file still names `{name}` and will be refused: name another underlay there"
         ));
     }
     Ok(ExitCode::SUCCESS)

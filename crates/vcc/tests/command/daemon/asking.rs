@@ -36,8 +36,8 @@ fn garbage_is_answered_and_counted() {
         for request in garbage {
             let mut stream = place.connect();
             stream.write_all(request).expect("sent");
-            let said = answer(stream);
-            assert!(said.starts_with("{\"refused\":{\"why\":\"unknown request"), "{said}");
+            let output = answer(stream);
+            assert!(output.starts_with("{\"refused\":{\"why\":\"unknown request"), "{output}");
         }
         let mut stream = place.connect();
         stream.write_all(b"{\"request\":").expect("sent");
@@ -60,11 +60,11 @@ fn too_much_is_too_much() {
         for _ in 0..8 {
             let _ = stream.write_all(&chunk);
         }
-        daemon.says("the request is longer than");
+        daemon.wait_for_log("the request is longer than");
 
         let idle: Vec<UnixStream> = (0..16).map(|_| place.connect()).collect();
-        let said = answer(place.connect());
-        assert!(said.contains("too many connections"), "{said}");
+        let output = answer(place.connect());
+        assert!(output.contains("too many connections"), "{output}");
         drop(idle);
         // Closed connections free their places as soon as the daemon notices.
         while place.vcc("status").code != 0 {
@@ -72,8 +72,8 @@ fn too_much_is_too_much() {
         }
         let mut slow = place.connect();
         slow.write_all(b"{").expect("sent");
-        let said = answer(slow);
-        assert!(said.contains("the request was not complete within"), "{said}");
+        let output = answer(slow);
+        assert!(output.contains("the request was not complete within"), "{output}");
     });
 }
 
@@ -87,8 +87,8 @@ fn a_policy_at_the_socket_is_checked_like_any() {
         let request = "{\"request\":\"apply\",\"policy\":{\"file_name\":\"x\",\
                        \"text\":\"[default]\\nunderlya = 1\\n\"}}\n";
         stream.write_all(request.as_bytes()).expect("sent");
-        let said = answer(stream);
-        assert!(said.contains("x:2:1: error: ") && said.contains("`underlay`"), "{said}");
+        let output = answer(stream);
+        assert!(output.contains("x:2:1: error: ") && output.contains("`underlay`"), "{output}");
         assert_eq!(place.status()["epoch"], 1);
     });
 }

@@ -15,23 +15,23 @@ fn devices_come_and_go() {
         let place = Place::new("devices", POLICY);
         ip("link add port1 type veth peer name guest1");
         let daemon = place.run();
-        daemon.says("port1: attached, port 0, of tenant acme");
-        daemon.says("1 port under ");
+        daemon.wait_for_log("port1: attached, port 0, of tenant acme");
+        daemon.wait_for_log("1 port under ");
         ip("link add port2 type veth peer name guest2");
-        daemon.says("port2: attached, port 1");
+        daemon.wait_for_log("port2: attached, port 1");
         ip("link add other type veth peer name guest3");
         ip("link set other name port3");
-        daemon.says("port3: attached, port 2");
+        daemon.wait_for_log("port3: attached, port 2");
         ip("link set port2 name port9");
-        daemon.says("port9 was renamed; its name was port2");
+        daemon.wait_for_log("port9 was renamed; its name was port2");
         assert_eq!(
             place.ports(),
             [("port1".to_owned(), 0), ("port9".to_owned(), 1), ("port3".to_owned(), 2)]
         );
         ip("link delete port1");
-        daemon.says("port1 has gone");
+        daemon.wait_for_log("port1 is gone");
         ip("link add port4 type veth peer name guest4");
-        daemon.says("port4: attached, port 0");
+        daemon.wait_for_log("port4: attached, port 0");
         let mut pinned: Vec<String> =
             Port::list().expect("a list").iter().map(|port| port.device().to_owned()).collect();
         pinned.sort();
@@ -49,8 +49,8 @@ fn devices_of_one_guest_are_one_port() {
         let guest = guest();
         ip("link add port2 type veth peer name guest2");
         let daemon = place.run();
-        daemon.says("port: attached, port 0, of guest web");
-        daemon.says("port2: attached, port 0, of guest web");
+        daemon.wait_for_log("port: attached, port 0, of guest web");
+        daemon.wait_for_log("port2: attached, port 0, of guest web");
         let (mut one, mut other) = connect(&guest);
         exchange(&mut one, &mut other);
         let both = [("port".to_owned(), 0), ("port2".to_owned(), 0)];
@@ -60,29 +60,29 @@ fn devices_of_one_guest_are_one_port() {
 
         // A device that comes again joins it, and so does the next daemon.
         ip("link delete port2");
-        daemon.says("port2 has gone; its guest has other devices");
+        daemon.wait_for_log("port2 is gone; its guest has other devices");
         ip("link add port2 type veth peer name guest2");
-        daemon.says("port2: attached, port 0, of guest web");
+        daemon.wait_for_log("port2: attached, port 0, of guest web");
         drop(daemon);
         let daemon = place.run();
-        daemon.says("port2: adopted");
+        daemon.wait_for_log("port2: adopted");
         daemon.is_ready();
         assert_eq!(place.ports(), both);
         exchange(&mut one, &mut other);
 
         // What is one port stays so while it is attached.
         place.write(apart);
-        let said = place.vcc("policy apply").well();
-        assert!(said.contains("port2 is still one port with port"), "{said}");
+        let output = place.vcc("policy apply").well();
+        assert!(output.contains("port2 is still one port with port"), "{output}");
         place.vcc("detach --now port2").well();
-        daemon.says("port2: detached by hand");
+        daemon.wait_for_log("port2: detached by hand");
         place.vcc("policy apply").well();
         eventually("it is a port of its own", || {
             place.ports().get(1).is_some_and(|port| port.1 == 1)
         });
         place.write(&together);
-        let said = place.vcc("policy apply").well();
-        assert!(said.contains("port2 is not one port with port"), "{said}");
+        let output = place.vcc("policy apply").well();
+        assert!(output.contains("port2 is not one port with port"), "{output}");
         exchange(&mut one, &mut other);
     });
 }
@@ -105,29 +105,29 @@ fn what_a_vanished_device_held_of_a_pool_is_given_back() {
         };
         assert_ne!(held(), (0, 0));
         ip("link delete port");
-        daemon.says("port has gone, with 1 connection(s)");
+        daemon.wait_for_log("port is gone, with 1 connection(s)");
         assert_eq!(held(), (0, 0));
     });
 }
 
 #[test]
-fn what_is_no_port_is_told_once_and_tried_again() {
+fn a_device_that_fails_is_reported_once_and_retried() {
     on_a_host(|| {
         let place = Place::new("refused", POLICY);
         ip("tuntap add mode tun name port-tun");
         ip("link add port1 type veth peer name guest1");
         vcc("attach port1").well();
         let daemon = place.run();
-        let said = daemon.says("port-tun is not a port");
-        assert!(said.contains("is not an Ethernet device"), "{said}");
-        let said = daemon.says("port1 is not a port");
-        assert!(said.contains("already attached"), "{said}");
+        let output = daemon.wait_for_log("port-tun is not a port");
+        assert!(output.contains("is not an Ethernet device"), "{output}");
+        let output = daemon.wait_for_log("port1 is not a port");
+        assert!(output.contains("already attached"), "{output}");
         daemon.is_ready();
         ip("link set port-tun up");
         vcc("detach port1").well();
         ip("link set port1 up");
-        let said = daemon.says("port1");
-        assert!(said.contains("port1: attached, port 0"), "{said}");
+        let output = daemon.wait_for_log("port1");
+        assert!(output.contains("port1: attached, port 0"), "{output}");
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 1);
     });
 }
@@ -140,11 +140,11 @@ fn what_was_detached_by_hand_stays_off_until_a_reload() {
         let daemon = place.run();
         daemon.is_ready();
         vcc("detach port1").well();
-        daemon.says("port1: detached by hand");
+        daemon.wait_for_log("port1: detached by hand");
         ip("link set port1 up");
         assert_eq!(place.ports(), []);
         daemon.signal(libc::SIGHUP);
-        daemon.says("port1: attached, port 0");
+        daemon.wait_for_log("port1: attached, port 0");
     });
 }
 
@@ -155,15 +155,15 @@ fn a_device_that_is_renamed_may_change_hands() {
         let place = Place::new("renamed", &text);
         ip("link add port1 type veth peer name guest1");
         let daemon = place.run();
-        daemon.says("port1: attached, port 0, of tenant acme");
+        daemon.wait_for_log("port1: attached, port 0, of tenant acme");
         let tenant = || place.status()["ports"][0]["tenant"].as_str().map(str::to_owned);
         assert_eq!(tenant().as_deref(), Some("acme"));
         ip("link set port1 name blue1");
-        daemon.says("blue1 was renamed; its name was port1");
+        daemon.wait_for_log("blue1 was renamed; its name was port1");
         assert_eq!(tenant().as_deref(), Some("blue"));
         ip("link set blue1 name other1");
-        daemon.says("other1 was renamed; its name was blue1");
-        daemon.says("other1: drained and detached");
+        daemon.wait_for_log("other1 was renamed; its name was blue1");
+        daemon.wait_for_log("other1: drained and detached");
         assert_eq!(place.ports(), []);
     });
 }
@@ -179,11 +179,11 @@ fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
         exchange(&mut one, &mut other);
         let elsewhere = Netns::create().expect("a namespace");
         ip(&format!("link set port netns {}", elsewhere.path()));
-        daemon.says("port was moved to another network namespace: draining");
+        daemon.wait_for_log("port was moved to another network namespace: draining");
         // Another of its name is another, and finds a number that is free.
         ip("link add port type veth peer name guest2");
-        let said = daemon.says("port: attached");
-        assert!(said.contains("port 1"), "{said}");
+        let output = daemon.wait_for_log("port: attached");
+        assert!(output.contains("port 1"), "{output}");
         let moved = elsewhere.inside(|| {
             ip("address add 192.0.2.2/24 dev port");
             ip("link set port up");
@@ -192,7 +192,7 @@ fn a_device_that_goes_into_another_namespace_keeps_who_needs_vcc() {
         // The device's new place has no host end of the connection, so the guest's end is reset.
         drop(one);
         drop(other);
-        daemon.says("port: drained and detached");
+        daemon.wait_for_log("port: drained and detached");
         assert_eq!(place.ports(), [("port".to_owned(), 1)]);
     });
 }
@@ -215,8 +215,8 @@ fn news_that_could_not_be_heard_is_made_up_for() {
         ip("link delete port1");
         ip("link add port2 type veth peer name guest3");
         daemon.signal(libc::SIGCONT);
-        daemon.says("lost news of network devices");
-        daemon.says("port2: attached");
+        daemon.wait_for_log("lost news of network devices");
+        daemon.wait_for_log("port2: attached");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
     });
 }
@@ -233,11 +233,11 @@ fn a_device_that_comes_back_is_the_port_that_it_was() {
         let (here, elsewhere) = (Netns::current(), Netns::create());
         let (here, elsewhere) = (here.expect("a namespace"), elsewhere.expect("a namespace"));
         ip(&format!("link set port netns {}", elsewhere.path()));
-        daemon.says("port was moved to another network namespace: draining");
+        daemon.wait_for_log("port was moved to another network namespace: draining");
         let back = || ip(&format!("link set port netns {}", here.path()));
         elsewhere.inside(back).expect("inside");
-        daemon.says("port has come back");
-        daemon.says("port: no longer draining");
+        daemon.wait_for_log("port has come back");
+        daemon.wait_for_log("port: no longer draining");
         assert_eq!(place.ports(), [("port".to_owned(), 0)]);
         assert_eq!(place.status()["ports"][0]["draining"], false);
     });
@@ -257,14 +257,14 @@ fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
         };
         drain();
         daemon.signal(libc::SIGHUP);
-        daemon.says("port: no longer draining");
+        daemon.wait_for_log("port: no longer draining");
         daemon.is_ready();
         drain();
         drop(talk);
-        daemon.says("port: drained and detached");
-        daemon.says("port: detached by hand; a reload attaches it again");
+        daemon.wait_for_log("port: drained and detached");
+        daemon.wait_for_log("port: detached by hand; a reload attaches it again");
         daemon.signal(libc::SIGHUP);
-        daemon.says("port: attached, port 0");
+        daemon.wait_for_log("port: attached, port 0");
     });
 }
 
@@ -275,10 +275,10 @@ fn what_was_in_the_way_may_go_without_a_word() {
         ip("link add port1 type veth peer name guest1");
         vcc("attach port1").well();
         let daemon = place.run();
-        daemon.says("port1 is not a port: vcc is already attached");
+        daemon.wait_for_log("port1 is not a port: vcc is already attached");
         daemon.is_ready();
         vcc("detach port1").well();
-        daemon.says("port1: attached, port 0");
+        daemon.wait_for_log("port1: attached, port 0");
     });
 }
 

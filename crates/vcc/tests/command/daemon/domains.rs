@@ -39,7 +39,7 @@ impl Domain {
     }
 
     /// Its complaints up to one with these words.
-    fn complains(&mut self, words: &str) -> String {
+    fn wait_for_error(&mut self, words: &str) -> String {
         let mut complaints = String::new();
         while !complaints.contains(words) {
             let length = self.complaints.read_line(&mut complaints).expect("a line");
@@ -48,7 +48,7 @@ impl Domain {
         complaints
     }
 
-    fn says(&mut self) -> String {
+    fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("a line");
         line
@@ -70,27 +70,27 @@ fn a_policy_that_is_applied_reaches_them() {
         let rule = "[[rules]]\nname = \"deep\"\ntenant = \"deep\"\nact = \"split\"\n";
         let place = Place::new("domains", &format!("{sockets}{POLICY}"));
         let mut domain = Domain::start(&place);
-        let said = domain.says();
-        assert!(said.contains("card on tap0: 0 rules and a default of "), "{said}");
+        let printed = domain.next_line();
+        assert!(printed.contains("card on tap0: 0 rules and a default of "), "{printed}");
         let daemon = place.run();
         let ready = daemon.is_ready();
         assert!(ready.contains("0 ports under "), "a socket is no device: {ready}");
         assert_eq!(place.vcc("status").well().matches("problem").count(), 0);
 
         place.write(&format!("{sockets}max_flows = 5\n{POLICY}{rule}"));
-        let said = place.vcc("policy apply").well();
-        let answer = said.lines().find(|line| line.starts_with("tap0: ")).expect("an answer");
-        assert!(answer.contains("obeys 1 rule and a default of "), "{said}");
-        assert!(answer.ends_with("not 5, until a restart"), "{said}");
-        assert_eq!(domain.says().trim_end(), &answer["tap0: ".len()..]);
-        let said = place.vcc("policy apply FILE").well();
-        assert!(!said.contains("tap0"), "a trial is the daemon's alone: {said}");
+        let printed = place.vcc("policy apply").well();
+        let answer = printed.lines().find(|line| line.starts_with("tap0: ")).expect("an answer");
+        assert!(answer.contains("obeys 1 rule and a default of "), "{printed}");
+        assert!(answer.ends_with("not 5, until a restart"), "{printed}");
+        assert_eq!(domain.next_line().trim_end(), &answer["tap0: ".len()..]);
+        let printed = place.vcc("policy apply FILE").well();
+        assert!(!printed.contains("tap0"), "a trial is the daemon's alone: {printed}");
 
         place.write("[[ports]]\ndevice = \"port*\"\n");
-        let said = place.vcc("policy apply");
-        assert_eq!((said.code, said.stdout.lines().count()), (1, 1), "{}", said.stdout);
-        let answer = said.stderr.trim_end();
-        assert!(answer.starts_with("vcc: tap0: the policy in force stays: "), "{answer}");
+        let printed = place.vcc("policy apply");
+        assert_eq!((printed.code, printed.stdout.lines().count()), (1, 1), "{}", printed.stdout);
+        let answer = printed.stderr.trim_end();
+        assert!(answer.starts_with("vcc: tap0: the previous policy stays in force: "), "{answer}");
         assert!(answer.ends_with("card: add one"), "{answer}");
         let ports = place.vcc("ports --json").well();
         assert!(ports.contains("\"by rule\""), "what was in force stays: {ports}");
@@ -99,24 +99,25 @@ fn a_policy_that_is_applied_reaches_them() {
 
 /// Nothing but the socket says which process it is, so that no other one is disturbed.
 #[test]
-fn a_process_of_another_file_is_not_told_and_one_that_does_not_answer_is_reported() {
+fn a_process_of_another_file_is_not_reloaded_and_a_silent_one_is_reported() {
     on_a_host(|| {
         ip("tuntap add dev tap0 mode tap");
         let place = Place::new("others", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
         let own = place.path("own.toml");
         fs::copy(place.config(), &own).expect("a copy");
         let mut domain = Domain::start_with(&place, &own);
-        assert!(domain.says().starts_with("serving "));
+        assert!(domain.next_line().starts_with("serving "));
         let daemon = place.run();
         daemon.is_ready();
-        let said = place.vcc("policy apply").well();
+        let printed = place.vcc("policy apply").well();
         let expected = format!("tap0: is under {}, which was not read again\n", own.display());
-        assert!(said.ends_with(&expected), "{said}");
+        assert!(printed.ends_with(&expected), "{printed}");
 
         let silent = UnixListener::bind(place.path("run/domains/tap1")).expect("a socket");
-        let said = place.vcc("policy apply");
-        let expected = "vcc: tap1: cannot read its process: no answer within 2 s\n";
-        assert_eq!((said.code, &*said.stderr), (1, expected));
+        let printed = place.vcc("policy apply");
+        let expected =
+            "vcc: tap1: cannot read the status of its `vcc domain`: no answer within 2 s\n";
+        assert_eq!((printed.code, &*printed.stderr), (1, expected));
         drop(silent);
         place.vcc("policy apply").well();
     });
@@ -129,7 +130,7 @@ fn a_file_that_cannot_be_used_changes_nothing_and_is_complained_about() {
         let sockets = "[[ports]]\nsocket = \"*/card\"\n";
         let place = Place::new("bad", &format!("{sockets}[default]\nact = \"hold\"\n"));
         let mut domain = Domain::start(&place);
-        assert!(domain.says().starts_with("serving "));
+        assert!(domain.next_line().starts_with("serving "));
         for (bad, problem) in [
             (format!("{sockets}[default]\nact = \"grip\"\n"), "policy.toml:4:7: error: "),
             (
@@ -140,12 +141,12 @@ fn a_file_that_cannot_be_used_changes_nothing_and_is_complained_about() {
         ] {
             place.write(&bad);
             domain.hang_up();
-            let complaints = domain.complains("the policy in force stays: ");
+            let complaints = domain.wait_for_error("the previous policy stays in force: ");
             assert!(complaints.contains(problem), "{bad}: {complaints}");
         }
         place.write(&format!("{sockets}[default]\nact = \"split\"\n"));
         domain.hang_up();
-        assert!(domain.says().starts_with("obeys 0 rules and a default of "));
+        assert!(domain.next_line().starts_with("obeys 0 rules and a default of "));
     });
 }
 
@@ -157,11 +158,11 @@ fn a_tap_that_a_process_serves_is_no_port_of_the_kernel() {
         let sockets = "[[ports]]\nsocket = \"*/card\"\n";
         let place = Place::new("served", &format!("[[ports]]\ndevice = \"tap*\"\n{sockets}"));
         let daemon = place.run();
-        daemon.says("tap0: attached");
+        daemon.wait_for_log("tap0: attached");
         // As when the host starts: the daemon was first.
         let mut domain = Domain::start(&place);
-        assert!(domain.says().starts_with("serving "));
-        daemon.says("tap0 is left alone: `vcc domain` serves it");
+        assert!(domain.next_line().starts_with("serving "));
+        daemon.wait_for_log("tap0 does not become a port: `vcc domain` serves it");
         assert_eq!(place.ports(), []);
         let problems = place.status()["problems"].clone();
         assert!(problems.as_array().is_some_and(Vec::is_empty), "{problems}");
@@ -170,22 +171,26 @@ fn a_tap_that_a_process_serves_is_no_port_of_the_kernel() {
         drop(daemon);
         // And now it is second.
         let daemon = place.run();
-        daemon.says("tap0 is left alone: `vcc domain` serves it");
+        daemon.wait_for_log("tap0 does not become a port: `vcc domain` serves it");
         drop(domain);
-        daemon.says("tap0: attached");
+        daemon.wait_for_log("tap0: attached");
     });
 }
 
 #[test]
-fn a_port_that_was_attached_by_hand_before_is_told() {
+fn a_port_that_was_attached_by_hand_before_is_reported() {
     on_a_host(|| {
         ip("tuntap add dev tap0 mode tap");
         let place = Place::new("twice", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
         place.vcc("attach tap0").well();
         let mut domain = Domain::start(&place);
-        assert!(domain.says().starts_with("serving "));
-        let said = place.vcc("ports");
-        assert!(said.stderr.ends_with("translated twice: `vcc detach tap0`\n"), "{}", said.stderr);
+        assert!(domain.next_line().starts_with("serving "));
+        let printed = place.vcc("ports");
+        assert!(
+            printed.stderr.ends_with("translated twice: `vcc detach tap0`\n"),
+            "{}",
+            printed.stderr
+        );
         place.vcc("detach tap0").well();
         assert_eq!(place.vcc("ports").well().lines().count(), 1);
     });
@@ -207,20 +212,21 @@ fn without_room_for_the_ledger_nothing_is_promised_and_the_guest_has_its_link() 
         let place = Place::new("full", SPLITS);
         mount_run(&place, "size=1m");
         let mut domain = Domain::start(&place);
-        assert!(domain.says().starts_with("serving "));
-        let complaint = domain.complains("promises nothing, as under hold: ");
+        assert!(domain.next_line().starts_with("serving "));
+        let complaint = domain.wait_for_error("makes no promises, as under hold: ");
         assert!(
             complaint.contains("run/ledgers/tap0: it needs 17921 KiB: No space"),
             "{complaint}"
         );
-        let said = place.vcc("ports");
-        let why = "vcc: tap0: promises nothing, as under hold: cannot make the ledger of promises ";
-        assert!(said.code == 0 && said.stderr.starts_with(why), "{}", said.stderr);
+        let printed = place.vcc("ports");
+        let why =
+            "vcc: tap0: makes no promises, as under hold: cannot create the ledger of promises ";
+        assert!(printed.code == 0 && printed.stderr.starts_with(why), "{}", printed.stderr);
         assert!(!place.path("run/ledgers/tap0:new").exists());
 
         mount_run(&place, "remount,size=64m");
         domain.hang_up();
-        assert!(domain.says().starts_with("obeys "));
+        assert!(domain.next_line().starts_with("obeys "));
         assert_eq!(place.vcc("ports").stderr, "");
         assert!(place.path("run/ledgers/tap0").exists());
     });
@@ -242,9 +248,9 @@ fn what_is_in_place_of_the_ledger_does_not_keep_the_guest_from_its_link() {
         for (number, make) in (1..).zip(make) {
             make(&ledger);
             let mut domain = Domain::start(&place);
-            assert!(domain.says().starts_with("serving "));
+            assert!(domain.next_line().starts_with("serving "));
             let set_aside = format!("run/ledgers/tap0:unreadable-{number}\n");
-            let complaint = domain.complains("cannot read the ledger of promises ");
+            let complaint = domain.wait_for_error("cannot read the ledger of promises ");
             assert!(complaint.ends_with(&set_aside), "{complaint}");
             assert_eq!(place.vcc("ports").stderr, "");
             drop(domain);

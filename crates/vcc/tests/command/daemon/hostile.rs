@@ -14,7 +14,7 @@ use vcc_testing::{eventually, ip, on_a_host};
 
 use super::asking::answer;
 use super::{POLICY, Place};
-use crate::{Said, vcc};
+use crate::{CommandOutput, vcc};
 
 /// Not UTF-8, and red where a terminal obeys it.
 const NOT_UTF8: &[u8] = b"port\xff";
@@ -28,7 +28,7 @@ fn ip_with(before: &str, device: &OsStr, behind: &str) {
 }
 
 /// Runs a command, and kills it if it does not end within 60 s.
-fn in_time(place: &Place, arguments: &str) -> Said {
+fn in_time(place: &Place, arguments: &str) -> CommandOutput {
     let vcc = place.command();
     let mut timeout = Command::new("timeout");
     let arguments = arguments.replace("FILE", place.config().to_str().expect("UTF-8"));
@@ -70,8 +70,8 @@ fn a_daemon_that_has_more_to_do_is_waited_for() {
             thread::sleep(Duration::from_secs(8));
             drop(pinned);
         });
-        let said = place.vcc("policy apply").well();
-        assert!(said.contains("is in force: epoch 2"), "{said}");
+        let printed = place.vcc("policy apply").well();
+        assert!(printed.contains("is in force: epoch 2"), "{printed}");
         release.join().expect("released");
     });
 }
@@ -87,8 +87,8 @@ fn a_policy_that_is_a_pipe_hinders_nothing() {
         // SAFETY: the path ends in NUL and outlives the call.
         assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
         daemon.signal(libc::SIGHUP);
-        let said = daemon.says("the policy in force stays");
-        assert!(said.contains("not a regular file"), "{said}");
+        let printed = daemon.wait_for_log("the previous policy stays in force");
+        assert!(printed.contains("not a regular file"), "{printed}");
         let complaint = in_time(&place, "policy apply").complaint(1);
         assert!(complaint.contains("not a regular file"), "{complaint}");
         daemon.signal(libc::SIGTERM);
@@ -109,41 +109,44 @@ fn a_policy_from_a_pipe_can_be_tried() {
         let mut shell = Command::new("sh");
         shell.args(["-c", script, "sh"]).arg(vcc.get_program()).arg(place.config());
         shell.env("RUNTIME_DIRECTORY", place.path("run"));
-        let said: Said = shell.output().expect("a shell").into();
-        assert!(said.well().starts_with("/dev/stdin is in force until the next reload"));
+        let printed: CommandOutput = shell.output().expect("a shell").into();
+        assert!(printed.well().starts_with("/dev/stdin is in force until the next reload"));
     });
 }
 
 #[test]
-fn a_name_that_is_no_text_is_told() {
+fn a_name_that_is_not_utf8_is_reported() {
     on_a_host(|| {
         let place = Place::new("no-text", POLICY);
         let odd = OsStr::from_bytes(NOT_UTF8);
         ip_with("link add", odd, "type veth peer name guest1");
         let daemon = place.run();
-        let said = daemon.says("is not a port: its name is not UTF-8");
+        let printed = daemon.wait_for_log("is not a port: its name is not UTF-8");
         daemon.is_ready();
-        assert!(said.contains("<4>port\u{fffd} is not a port"), "{said}");
+        assert!(printed.contains("<4>port\u{fffd} is not a port"), "{printed}");
         let problems = place.status()["problems"].clone();
         let problem = problems[0].as_str().expect("a problem");
         let (_, rename) = problem.split_once("(`ip ").expect("what to do");
         let (rename, _) = rename.split_once("NAME`)").expect("what to do");
         ip(&format!("{rename} port1"));
-        daemon.says("port1: attached, port 0");
+        daemon.wait_for_log("port1: attached, port 0");
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
         // A port that is renamed to one.
         ip_with("link set port1 name", odd, "");
-        daemon.says("port1 was renamed to port\u{fffd}, which is not UTF-8");
-        let said = place.vcc("status").well();
-        assert!(said.contains("problem: port1 was given a name that is not UTF-8"), "{said}");
+        daemon.wait_for_log("port1 was renamed to port\u{fffd}, which is not UTF-8");
+        let printed = place.vcc("status").well();
+        assert!(
+            printed.contains("problem: port1 was renamed to a name that is not UTF-8"),
+            "{printed}"
+        );
         ip_with("link set", odd, "name port2");
-        daemon.says("port2 was renamed; its name was port1");
+        daemon.wait_for_log("port2 was renamed; its name was port1");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 0);
     });
 }
 
-/// All that is said of it goes to terminals, where others' names are not to be obeyed.
+/// All messages about it go to terminals, which must not obey control characters in names.
 #[test]
 fn no_name_is_obeyed_by_a_terminal() {
     const TOLD: &str = "port\\u001b[31m";
@@ -152,7 +155,7 @@ fn no_name_is_obeyed_by_a_terminal() {
         ip_with("link add", OsStr::new(RED), "type veth peer name guest1");
         ip_with("tuntap add mode tun name", OsStr::new("port\u{9b}2J"), "");
         let daemon = place.run();
-        assert!(daemon.says("attached, port 0").contains(&format!("{TOLD}: attached")));
+        assert!(daemon.wait_for_log("attached, port 0").contains(&format!("{TOLD}: attached")));
         assert!(daemon.is_ready().contains("red\\u001b[2J"));
         let config = place.config();
         for (words, told) in [
@@ -176,10 +179,11 @@ fn no_name_is_obeyed_by_a_terminal() {
             (&["detach", "--all"], &format!("detached from {TOLD}")),
         ] {
             let output = place.command().args(words).output().expect("the command");
-            let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+            let printed =
+                String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
             let is_obeyed = |c: char| c.is_control() && c != '\n';
-            assert!(!said.contains(is_obeyed), "{words:?}: {said:?}");
-            assert!(said.contains(told), "{words:?}: {said:?}");
+            assert!(!printed.contains(is_obeyed), "{words:?}: {printed:?}");
+            assert!(printed.contains(told), "{words:?}: {printed:?}");
         }
     });
 }
@@ -226,9 +230,9 @@ fn what_is_too_long_is_not_repeated() {
             let mut stream = place.connect();
             stream.write_all(request.as_bytes()).expect("sent");
             stream.write_all(b"\n").expect("sent");
-            let said = answer(stream);
-            assert!(said.len() < 300, "{} bytes", said.len());
-            assert!(said.contains(expected), "{said}");
+            let printed = answer(stream);
+            assert!(printed.len() < 300, "{} bytes", printed.len());
+            assert!(printed.contains(expected), "{printed}");
         }
     });
 }
@@ -241,16 +245,16 @@ fn a_broken_policy_costs_little_memory() {
         daemon.is_ready();
         // Brackets: JSON escapes none of them.
         place.write(&"]".repeat(3_900_000));
-        let said = place.vcc("policy apply FILE");
-        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
-        assert!(said.stderr.contains("policy.toml:1:500001: error: the file is too long"));
+        let printed = place.vcc("policy apply FILE");
+        assert_eq!((printed.code, printed.stdout.as_str()), (1, ""));
+        assert!(printed.stderr.contains("policy.toml:1:500001: error: the file is too long"));
         let most_kib = vcc_testing::process_status(daemon.child.id(), "VmHWM");
         assert!(most_kib < 150 << 10, "{most_kib} KiB");
     });
 }
 
 #[test]
-fn a_default_is_told_beside_the_rules() {
+fn a_default_is_reported_besides_the_rules() {
     on_a_host(|| {
         let place = Place::new("default", POLICY);
         let daemon = place.run();
@@ -266,7 +270,7 @@ fn a_default_is_told_beside_the_rules() {
 
 /// Nobody else has to be asked for what is under a lock.
 #[test]
-fn what_holds_the_lock_is_told() {
+fn the_process_that_holds_the_lock_is_reported() {
     on_a_host(|| {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();

@@ -26,7 +26,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Said, command};
+use crate::{CommandOutput, command};
 
 const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\n\
                       [default]\nunderlay = \"dctcp\"\n";
@@ -75,7 +75,7 @@ impl Place {
     }
 
     /// A run of the command, with FILE in its arguments as the policy's.
-    pub(crate) fn vcc(&self, arguments: &str) -> Said {
+    pub(crate) fn vcc(&self, arguments: &str) -> CommandOutput {
         let file = self.config();
         let arguments = arguments.replace("FILE", file.to_str().expect("UTF-8"));
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
@@ -135,9 +135,9 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Waits until it says so, and returns that line. Its patience is that of a test that hangs.
+    /// Waits for a line of the log, and returns it. Fails after two minutes.
     #[track_caller]
-    pub(crate) fn says(&self, part: &str) -> String {
+    pub(crate) fn wait_for_log(&self, part: &str) -> String {
         const PATIENCE: Duration = Duration::from_secs(120);
         let mut before = Vec::new();
         loop {
@@ -150,13 +150,13 @@ impl Daemon {
     }
 
     /// The first line with that part; None if it ends before.
-    fn says_before_its_end(&self, part: &str) -> Option<String> {
+    fn log_before_its_end(&self, part: &str) -> Option<String> {
         std::iter::from_fn(|| self.lines.recv().ok()).find(|line| line.contains(part))
     }
 
     #[track_caller]
     pub(crate) fn is_ready(&self) -> String {
-        self.says(", epoch ")
+        self.wait_for_log(", epoch ")
     }
 
     fn signal(&self, signal: libc::c_int) {

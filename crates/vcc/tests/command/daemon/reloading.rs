@@ -32,23 +32,27 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
 
         let two_rules = format!("{POLICY}[[rules]]\nname = \"all\"\npeer_port = \"1-65535\"\n");
         place.write(&two_rules);
-        let said = place.vcc("policy apply").well();
+        let output = place.vcc("policy apply").well();
         assert!(
-            said.contains("is in force: epoch 2, 1 rule and a default at 1 port, 1 connection"),
-            "{said}"
+            output.contains("is in force: epoch 2, 1 rule and a default at 1 port, 1 connection"),
+            "{output}"
         );
         assert_eq!(rule_of_flow(), (2, 0));
 
         place.write("[[prots]]\n[default]\nunderlay = \"dtcp\"\n");
         for _ in 0..2 {
             daemon.signal(libc::SIGHUP);
-            daemon.says("the policy in force stays");
-            daemon.says("the nearest is `dctcp`");
+            daemon.wait_for_log("the previous policy stays in force");
+            daemon.wait_for_log("the nearest is `dctcp`");
         }
-        let said = place.vcc("policy apply");
-        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
-        assert!(said.stderr.contains("policy.toml:1:3: error: "), "{}", said.stderr);
-        assert!(said.stderr.contains("policy.toml:3:12: error: `dtcp` is no"), "{}", said.stderr);
+        let output = place.vcc("policy apply");
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+        assert!(output.stderr.contains("policy.toml:1:3: error: "), "{}", output.stderr);
+        assert!(
+            output.stderr.contains("policy.toml:3:12: error: `dtcp` is no"),
+            "{}",
+            output.stderr
+        );
         assert_eq!(place.status()["epoch"], 2);
         assert_eq!(place.status()["problems"].as_array().expect("problems").len(), 1);
 
@@ -69,15 +73,15 @@ fn the_policy_in_force_can_be_asked_for() {
         let capped = format!("{POLICY}window_cap = \"64K\"\nguest_ecn = \"override\"\n");
         let other = Place::new("in-force-other", &capped);
         let name = other.config();
-        let said = place.vcc(&format!("policy apply {}", name.display())).well();
-        assert!(said.contains("is in force until the next reload: epoch 2"), "{said}");
+        let output = place.vcc(&format!("policy apply {}", name.display())).well();
+        assert!(output.contains("is in force until the next reload: epoch 2"), "{output}");
         fs::remove_file(&name).expect("removed");
         assert!(place.vcc("policy show").well().contains("64K"));
-        let said = place.vcc("explain 192.0.2.1:1 192.0.2.2:2 --device port").well();
-        assert!(said.starts_with("rule 1 `default` matches"), "{said}");
+        let output = place.vcc("explain 192.0.2.1:1 192.0.2.2:2 --device port").well();
+        assert!(output.starts_with("rule 1 `default` matches"), "{output}");
         assert!(place.vcc("status").well().contains("until the next reload, epoch 2"));
         daemon.signal(libc::SIGHUP);
-        daemon.says(", epoch 3");
+        daemon.wait_for_log(", epoch 3");
         assert!(!place.vcc("policy show").well().contains("64K"));
     });
 }
@@ -93,19 +97,19 @@ fn a_port_that_is_none_any_more_is_drained() {
         let (mut one, mut two) = connect(&guest);
         place.write(&POLICY.replace("port*", "other"));
         place.vcc("policy apply").well();
-        daemon.says("port: draining: the policy no longer has this port");
-        daemon.says("other: attached, port 1");
+        daemon.wait_for_log("port: draining: the policy no longer names this port");
+        daemon.wait_for_log("other: attached, port 1");
         exchange(&mut one, &mut two);
         assert_eq!(Port::open("port").expect("open").flows().expect("flows").len(), 1);
         place.write(POLICY);
         place.vcc("policy apply").well();
-        daemon.says("port: no longer draining");
-        daemon.says("other: drained and detached");
+        daemon.wait_for_log("port: no longer draining");
+        daemon.wait_for_log("other: drained and detached");
         exchange(&mut one, &mut two);
         drop((one, two));
         place.write("[[ports]]\ndevice = \"x\"\n");
         place.vcc("policy apply").well();
-        daemon.says("port: drained and detached");
+        daemon.wait_for_log("port: drained and detached");
         assert!(Port::list().expect("a list").is_empty());
     });
 }
@@ -163,7 +167,7 @@ fn a_lost_flight_arrives(guest: &Netns) {
 fn stay_on_one_cpu() {
     // SAFETY: all-zero bytes are a valid set of CPUs.
     let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the calls read and write the set, of which they are told the size.
+    // SAFETY: the calls read and write the set, whose size they are given.
     let status = unsafe {
         libc::CPU_SET(0, &mut cpus);
         libc::sched_setaffinity(0, size_of_val(&cpus), &cpus)
@@ -286,15 +290,15 @@ fn what_could_not_be_made_a_port_is_in_the_answer() {
         ip("tuntap add mode tun name port-tun");
         let daemon = place.run();
         daemon.is_ready();
-        let said = place.vcc("policy apply").well();
-        let [_, problem] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
-        assert!(problem.starts_with("problem: port-tun is not a port: "), "{said}");
+        let output = place.vcc("policy apply").well();
+        let [_, problem] = output.lines().collect::<Vec<_>>()[..] else { panic!("{output}") };
+        assert!(problem.starts_with("problem: port-tun is not a port: "), "{output}");
     });
 }
 
-/// The time until what the port does not know is dropped is told, and stays over a restart.
+/// The time until unknown connections are dropped is reported, and stays over a restart.
 #[test]
-fn how_long_unknown_connections_pass_is_told() {
+fn the_grace_of_unknown_connections_is_reported() {
     on_a_host(|| {
         let policing = format!("{POLICY}police = true\nguest_ecn = \"override\"\n");
         let place = Place::new("unknown", POLICY);
@@ -309,8 +313,8 @@ fn how_long_unknown_connections_pass_is_told() {
         place.vcc("policy apply").well();
         assert!(left_s().as_u64().is_some_and(|left_s| (1..=300).contains(&left_s)));
         assert!(place.vcc("status").well().contains("dropped in "));
-        let said = place.vcc("doctor --device port").stdout;
-        assert!(said.contains("Dropped in ") && said.contains("does not know"), "{said}");
+        let output = place.vcc("doctor --device port").stdout;
+        assert!(output.contains("Dropped in ") && output.contains("does not know"), "{output}");
         place.write(&format!("{policing}unknown_grace = \"0s\"\n"));
         drop(daemon);
         let daemon = place.run();
@@ -318,7 +322,7 @@ fn how_long_unknown_connections_pass_is_told() {
         assert_eq!(left_s(), 0);
         place.write(&policing);
         place.vcc("policy apply").well();
-        let said = place.vcc("doctor --device port --json").stdout;
-        assert!(said.contains("\"unknown_dropped_in_s\": "), "{said}");
+        let output = place.vcc("doctor --device port --json").stdout;
+        assert!(output.contains("\"unknown_dropped_in_s\": "), "{output}");
     });
 }

@@ -8,7 +8,7 @@ use vcc_testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
 use crate::wire::{connect, exchange};
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 #[test]
 fn killed_during_a_transfer_and_adopted() {
@@ -28,7 +28,7 @@ fn killed_during_a_transfer_and_adopted() {
                 daemon.kill();
                 assert_eq!(Port::open("port").expect("open").flows().expect("flows").len(), 1);
                 daemon = place.run();
-                daemon.says("port: adopted");
+                daemon.wait_for_log("port: adopted");
                 daemon.is_ready();
             }
             transfer.join().expect("a transfer");
@@ -40,7 +40,7 @@ fn killed_during_a_transfer_and_adopted() {
         assert_eq!(port.counters().expect("counters").get(counters::UNKNOWN), 0);
 
         daemon.signal(libc::SIGTERM);
-        daemon.says("everything stays attached");
+        daemon.wait_for_log("everything stays attached");
         assert_eq!(daemon.end(), 0);
         exchange(&mut one, &mut other);
         assert_eq!(Port::list().expect("a list").len(), 1);
@@ -67,9 +67,9 @@ fn devices_changed_meanwhile() {
         ip("link set port2 name port7");
         ip("link set port3 name other");
         let daemon = place.run();
-        daemon.says("port1 has gone: removed what was left of it");
+        daemon.wait_for_log("port1 is gone: removed its pinned maps");
         daemon.is_ready();
-        daemon.says("other: drained and detached");
+        daemon.wait_for_log("other: drained and detached");
         assert_eq!(place.ports(), [("port7".to_owned(), 1)]);
     });
 }
@@ -79,11 +79,15 @@ fn a_bad_policy_touches_nothing() {
     on_a_host(|| {
         let place =
             Place::new("bad", "[[rules]]\nname = \"x\"\nunderlay = \"dtcp\"\nvlan = 5000\n");
-        let said = place.vcc("run --config FILE");
-        assert_eq!((said.code, said.stdout.as_str()), (1, ""));
-        assert!(said.stderr.contains("policy.toml:3:12: error: `dtcp`"), "{}", said.stderr);
-        assert!(said.stderr.contains("policy.toml:4:8: error: must be a VLAN"), "{}", said.stderr);
-        assert!(said.stderr.ends_with("cannot be used: 2 errors\n"), "{}", said.stderr);
+        let printed = place.vcc("run --config FILE");
+        assert_eq!((printed.code, printed.stdout.as_str()), (1, ""));
+        assert!(printed.stderr.contains("policy.toml:3:12: error: `dtcp`"), "{}", printed.stderr);
+        assert!(
+            printed.stderr.contains("policy.toml:4:8: error: must be a VLAN"),
+            "{}",
+            printed.stderr
+        );
+        assert!(printed.stderr.ends_with("is invalid: 2 errors\n"), "{}", printed.stderr);
         assert!(!place.socket().exists());
         assert!(!std::path::Path::new("/sys/fs/bpf/vcc").exists());
     });
@@ -112,11 +116,11 @@ fn the_doctor_finds_nothing_missing_with_them() {
         assert!(mounted.expect("mount").success());
         let mut doctor = command();
         doctor.args(["doctor", "--json"]);
-        let said: Said = bounded(&doctor).output().expect("the command").into();
-        let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        let printed: CommandOutput = bounded(&doctor).output().expect("the command").into();
+        let checks: Value = serde_json::from_str(&printed.stdout).expect("JSON");
         let missing = checks.as_array().expect("checks").iter();
         let missing = missing.filter(|check| check["need"] == "attach" && check["ok"] != true);
-        assert_eq!(missing.count(), 0, "{}", said.stdout);
+        assert_eq!(missing.count(), 0, "{}", printed.stdout);
     });
 }
 
@@ -127,11 +131,11 @@ fn the_doctor_says_what_it_cannot_see_of_a_device_with_them() {
         crate::vcc("attach port1").well();
         let mut doctor = command();
         doctor.args(["doctor", "--device", "port1"]);
-        let said = Said::from(bounded(&doctor).output().expect("the command")).well();
+        let printed = CommandOutput::from(bounded(&doctor).output().expect("the command")).well();
         // Without CAP_SYS_ADMIN, programs have no names; vcc's own are known by what is pinned.
-        assert!(said.contains("a program with the ID"), "{said}");
-        assert!(said.contains("vcc is number 1 of 1"), "{said}");
-        assert!(said.contains("It is unknown whether vcc sees all that passes."), "{said}");
+        assert!(printed.contains("a program with the ID"), "{printed}");
+        assert!(printed.contains("vcc is number 1 of 1"), "{printed}");
+        assert!(printed.contains("It is unknown whether vcc sees all that passes."), "{printed}");
     });
 }
 
@@ -147,17 +151,17 @@ fn four_capabilities_are_enough() {
         let daemon = place.run_by(bounded(&place.command()));
         daemon.is_ready();
         ip("link add port2 type veth peer name guest2");
-        daemon.says("port2: attached, port 1");
+        daemon.wait_for_log("port2: attached, port 1");
         ip("link delete port2");
-        daemon.says("port2 has gone, with 0 connection(s)");
+        daemon.wait_for_log("port2 is gone, with 0 connection(s)");
         vcc("attach other").well();
         drop(daemon);
 
         // Nor does it take more to adopt, or to see what others have attached.
         let daemon = place.run_by(bounded(&place.command()));
-        daemon.says("<6>port1: adopted");
+        daemon.wait_for_log("<6>port1: adopted");
         ip("link set other name port3");
-        daemon.says("port3 is not a port: vcc is already attached");
+        daemon.wait_for_log("port3 is not a port: vcc is already attached");
         place.vcc("policy apply").well();
         assert!(place.vcc("emit port1").complaint(1).starts_with("another"));
     });

@@ -8,7 +8,7 @@ use vcc_port::Port;
 use vcc_testing::{eventually, guest, on_a_host};
 
 use super::Place;
-use crate::Said;
+use crate::CommandOutput;
 use crate::wire::{connect, exchange};
 
 const POLICY: &str = "[[ports]]\ndevice = \"port*\"\n[default]\nmode = \"enforce\"\nunderlay = \"reno-ecn\"\n\
@@ -21,7 +21,7 @@ fn without_timers(place: &Place) -> Command {
     command
 }
 
-fn vcc(place: &Place, arguments: &str) -> Said {
+fn vcc(place: &Place, arguments: &str) -> CommandOutput {
     let mut command = without_timers(place);
     command.args(arguments.split(' ')).output().expect("the command").into()
 }
@@ -50,7 +50,7 @@ fn what_has_ended_is_forgotten_while_the_daemon_is_up() {
         let complaint = vcc(&place, "status").complaint(1);
         assert!(complaint.starts_with("no daemon listens "), "{complaint}");
         assert!(
-            complaint.ends_with("connections of this host's ports are not forgotten"),
+            complaint.ends_with("ended connections of this host's ports are not removed"),
             "{complaint}"
         );
         let doctor = vcc(&place, "doctor");

@@ -36,7 +36,7 @@ impl Manager {
 }
 
 #[test]
-fn systemd_is_told_of_each_change() {
+fn systemd_is_notified_of_each_change() {
     on_a_host(|| {
         let place = Place::new("telling", POLICY);
         let manager = Manager::at(&place);

@@ -36,7 +36,7 @@ fn scales() -> (u8, u8) {
 }
 
 #[test]
-fn connections_go_on_under_load() {
+fn connections_continue_under_load() {
     on_a_host(|| {
         let mounted = Command::new("mount").args(["-t", "bpf", "bpf", "/sys/fs/bpf"]).status();
         assert!(mounted.expect("mount").success());
@@ -60,7 +60,9 @@ fn connections_go_on_under_load() {
                 daemon.kill();
                 Host::make_foreign(true).expect("foreign");
                 daemon = place.run_by(bounded(&place.command()));
-                daemon.says("port: taken over from another version of vcc, with 1 connection");
+                daemon.wait_for_log(
+                    "port: taken over from another version of vcc, with 1 connection",
+                );
                 daemon.is_ready();
                 assert_eq!((scales(), pins()), (before, pinned.clone()), "round {round}");
             }
@@ -102,7 +104,7 @@ fn a_version_without_a_description_is_read_by_the_kernels() {
         let complaint = vcc("upgrade").complaint(1);
         assert!(complaint.contains("start `vcc run`"), "{complaint}");
         let daemon = place.run();
-        daemon.says("port: taken over from another version of vcc, with 1 connection");
+        daemon.wait_for_log("port: taken over from another version of vcc, with 1 connection");
         daemon.is_ready();
         exchange(&mut one, &mut other);
         assert_eq!(scales(), before);
@@ -111,7 +113,7 @@ fn a_version_without_a_description_is_read_by_the_kernels() {
     });
 }
 
-/// Ports that drain go on draining, and those that were attached by hand belong to no policy.
+/// Draining ports keep draining, and those that were attached by hand belong to no policy.
 #[test]
 fn ports_stay_what_they_were() {
     on_a_host(|| {
@@ -130,9 +132,9 @@ fn ports_stay_what_they_were() {
         Host::make_foreign(true).expect("foreign");
         let complaint = vcc("attach port2").complaint(1);
         assert!(complaint.contains("`vcc upgrade` takes its connections over"), "{complaint}");
-        let said = vcc("upgrade").well();
+        let printed = vcc("upgrade").well();
         assert_eq!(
-            said,
+            printed,
             "port2: taken over, with 0 connection(s)\nport: taken over, with 1 connection(s)\n"
         );
         assert_eq!(["port", "port2"].map(options), before);
@@ -232,15 +234,15 @@ fn there_and_back(other: &str) {
         for _ in 0..2 {
             daemon.kill();
             daemon = place.run();
-            ways.push(way(&daemon.says("port: ")));
+            ways.push(way(&daemon.wait_for_log("port: ")));
             daemon.is_ready();
             let now = scales();
             assert_eq!(*scales_before.get_or_insert(now), now);
 
             daemon.kill();
             daemon = run_other();
-            match daemon.says_before_its_end("port: ") {
-                Some(said) => ways.push(way(&said)),
+            match daemon.log_before_its_end("port: ") {
+                Some(printed) => ways.push(way(&printed)),
                 // It has another layout, and takes nothing over.
                 None => {
                     daemon = by_file(&place, other);
@@ -256,8 +258,8 @@ fn there_and_back(other: &str) {
     // A new one is as good.
     let (mut one, mut other_end) = connect(&guest);
     exchange(&mut one, &mut other_end);
-    let said = Command::new(other).arg("--version").output().expect("it runs").stdout;
-    let version = String::from_utf8(said).expect("UTF-8");
+    let printed = Command::new(other).arg("--version").output().expect("it runs").stdout;
+    let version = String::from_utf8(printed).expect("UTF-8");
     println!(
         "figure: {} ({}): {exchanges} exchanges of 2 MiB, each whole, over {}",
         version.trim(),
@@ -267,11 +269,11 @@ fn there_and_back(other: &str) {
     );
 }
 
-fn way(said: &str) -> &'static str {
-    if said.contains("taken over") { "taken over" } else { "adopted" }
+fn way(printed: &str) -> &'static str {
+    if printed.contains("taken over") { "taken over" } else { "adopted" }
 }
 
-/// As docs/operating.md tells it.
+/// As docs/operating.md describes it.
 fn by_file(place: &Place, other: &str) -> super::Daemon {
     let file = place.path("port.export");
     let file = file.to_str().expect("UTF-8");
@@ -279,9 +281,9 @@ fn by_file(place: &Place, other: &str) -> super::Daemon {
     vcc("detach --now --all").well();
     fs::remove_dir_all("/sys/fs/bpf/vcc").expect("nothing is pinned");
     let daemon = place.run_by(place.knowing(Command::new(other)));
-    daemon.says("port: attached");
+    daemon.wait_for_log("port: attached");
     let imported = Command::new(other).args(["import", "port", file]).output().expect("it runs");
-    let said = String::from_utf8(imported.stdout).expect("UTF-8");
-    assert!(said.contains("1 connection taken over"), "{said}");
+    let printed = String::from_utf8(imported.stdout).expect("UTF-8");
+    assert!(printed.contains("1 connection taken over"), "{printed}");
     daemon
 }

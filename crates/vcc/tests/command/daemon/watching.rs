@@ -51,7 +51,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
         let _guest = guest();
         let place = Place::new("watching", POLICY);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("web page at http://");
+        let told = daemon.wait_for_log("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
 
@@ -68,10 +68,10 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
             "{status}"
         );
 
-        // The error of a policy is shown, and the policy in force stays.
+        // The error of a policy is shown, and the previous policy stays in force.
         place.write("[[rules]]\nname = \"x\"\nunderlay = \"dctpc\"\n");
         daemon.signal(libc::SIGHUP);
-        daemon.says("dctpc");
+        daemon.wait_for_log("dctpc");
         let (_, health) = eventually(address, "/healthz", |(status, _)| status.contains(" 503 "));
         let health: Value = serde_json::from_str(&health).expect("JSON");
         let [problem] = &health["problems"].as_array().expect("problems")[..] else {
@@ -86,7 +86,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_told_before_anything_is_touched() {
+fn an_address_in_use_is_reported_before_any_change() {
     on_a_host(|| {
         ip("link set lo up");
         let _guest = guest();
@@ -106,14 +106,14 @@ fn an_address_that_is_taken_is_told_before_anything_is_touched() {
 /// A nearly full table is reported everywhere, because new connections escape the policy when it is
 /// full.
 #[test]
-fn a_table_that_is_nearly_full_is_told() {
+fn a_nearly_full_table_is_reported() {
     on_a_host(|| {
         ip("link set lo up");
         let guest = guest();
         let small = POLICY.replace("tenant", "max_flows = 4\ntenant");
         let place = Place::new("full", &small);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("web page at http://");
+        let told = daemon.wait_for_log("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         let health = |part: &str| {
@@ -121,13 +121,13 @@ fn a_table_that_is_nearly_full_is_told() {
         };
         health(" 200 ");
         let talks: Vec<_> = (0..4).map(|_| connect(&guest)).collect();
-        daemon.says("port: the flow table is nearly full");
+        daemon.wait_for_log("port: the flow table is nearly full");
         let problems = place.status()["problems"].to_string();
         assert!(problems.contains("raise max_flows"), "{problems}");
         health(" 503 ");
         eventually(address, "/metrics", |(_, text)| metric(text, "vcc_problems ") == 1.0);
         drop(talks);
-        daemon.says("port: the flow table has room again");
+        daemon.wait_for_log("port: the flow table has free entries again");
         health(" 200 ");
     });
 }

@@ -19,7 +19,7 @@ use super::page::{Page, root};
 use crate::pty::Pty;
 use crate::{command, vcc};
 
-/// First words of lines that go on until Ctrl-C, or record for long: they run on a terminal, have to print
+/// First words of lines that run until Ctrl-C, or record for long: they run on a terminal, have to print
 /// something, and to end with 0 after Ctrl-C.
 const ENDLESS: &[&str] = &["vcc top", "vcc trace", "vcc emit", "vcc guests"];
 
@@ -174,7 +174,7 @@ impl Host {
 
     fn signal_daemon(&self, signal: libc::c_int) -> Result<(), String> {
         let daemon = self.daemon.lock().expect("no panic elsewhere");
-        tell(daemon.as_ref().ok_or("no line before starts the daemon")?, signal);
+        signal_all(daemon.as_ref().ok_or("no line before starts the daemon")?, signal);
         Ok(())
     }
 
@@ -205,8 +205,11 @@ impl Host {
         if meant.contains(" --wait") {
             self.connections().clear();
         }
-        let done =
-            if goes_on(&meant) { self.run_until_told(&meant) } else { self.run_to_its_end(&meant) };
+        let done = if is_endless(&meant) {
+            self.run_until_interrupted(&meant)
+        } else {
+            self.run_to_its_end(&meant)
+        };
         if meant.starts_with("vcc attach") {
             self.connect_anew();
         }
@@ -227,7 +230,7 @@ impl Host {
                 break status;
             }
             if begun.elapsed() > PATIENCE {
-                tell(&child, libc::SIGKILL);
+                signal_all(&child, libc::SIGKILL);
                 let _ = child.wait();
                 return Err(format!("not after {PATIENCE:?} (does it go on until Ctrl-C?)"));
             }
@@ -239,7 +242,7 @@ impl Host {
     }
 
     /// On a terminal, until Ctrl-C, which every line takes that records for a while.
-    fn run_until_told(&self, line: &str) -> Result<(), String> {
+    fn run_until_interrupted(&self, line: &str) -> Result<(), String> {
         let mut words = line.split_whitespace();
         assert_eq!(words.next(), Some("vcc"), "a shell would have to pass the signal on: {line}");
         let mut command = command();
@@ -267,8 +270,8 @@ impl Host {
     }
 }
 
-/// Whether a line goes on until Ctrl-C, or for longer than a test should take.
-fn goes_on(line: &str) -> bool {
+/// Whether a line runs until Ctrl-C, or for longer than a test should take.
+fn is_endless(line: &str) -> bool {
     let ends = ENDS_WITH.iter().any(|option| line.contains(option));
     !ends && (ENDLESS.iter().any(|words| line.starts_with(words)) || line.contains(ENDLESS_WITH))
 }
@@ -290,7 +293,7 @@ impl Drop for Host {
 }
 
 /// Signals a shell that has not been waited for, and all that it started.
-fn tell(shell: &Child, signal: libc::c_int) {
+fn signal_all(shell: &Child, signal: libc::c_int) {
     // SAFETY: the call takes no pointers.
     unsafe { libc::kill(-(shell.id() as libc::pid_t), signal) };
 }

@@ -1,4 +1,4 @@
-//! Types what the documentation tells a reader to type: each line of each ```` ```sh ```` block of README.md,
+//! Types the lines of the documentation that a reader is to type: each line of each ```` ```sh ```` block of README.md,
 //! docs/*.md and experiments/README.md. One test per page.
 //!
 //! The lines of a page run in order, on a host of the page's own ([`Host`]) in its own namespaces: with guests
@@ -8,7 +8,7 @@
 //! their end. A line has to succeed. A block behind "the file `NAME`:" is a file of that directory.
 //!
 //! A new page needs its line in [`pages`]. Beyond that:
-//! - a line that goes on until Ctrl-C: its first words to `ENDLESS` in host.rs;
+//! - a line that runs until Ctrl-C: its first words to `ENDLESS` in host.rs;
 //! - a word that stands for the reader's own: to `MEANT`;
 //! - a device, file or connection: to [`Host::with`];
 //! - a daemon that runs although none of the lines starts it: to `BESIDE`;
@@ -19,6 +19,7 @@ mod elsewhere;
 mod host;
 mod links;
 mod page;
+mod phrases;
 mod proofs;
 mod results;
 mod troubleshooting;

@@ -1,4 +1,4 @@
-//! The pages, and the lines that they tell a reader to type.
+//! The pages, and the lines that a reader is to type.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::Said;
+use crate::CommandOutput;
 
 use super::host::lab;
 use super::page::{root, section};
@@ -28,7 +28,7 @@ fn files(folder: &Path, extension: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn every_experiment_has_a_row_or_is_said_to_have_none() {
+fn every_experiment_has_a_row_or_a_reason_for_none() {
     let rows = rows();
     let without = section("docs/results.md", "Not measured with this version");
     let experiments = files(&root().join("experiments"), "toml");
@@ -73,7 +73,7 @@ fn what_is_made_of_the_data_is_as_the_command_makes_it() {
             fs::write(copy.join(part).join(name), text).expect("written");
         }
     }
-    let report = || -> Said {
+    let report = || -> CommandOutput {
         let mut command = Command::new(lab());
         command.current_dir(copy).args(["report", "--record"]);
         command.output().expect("the command").into()

@@ -1,4 +1,4 @@
-//! The device of a pod is found, whatever the CNI plugin.
+//! The device of a pod is found under any CNI plugin.
 
 use std::fs;
 

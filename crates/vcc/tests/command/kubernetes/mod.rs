@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use vcc_testing::kubernetes::Cluster;
 use vcc_testing::{ip, on_a_host};
 
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 const NODE: &str = "worker-1";
 
@@ -71,7 +71,7 @@ impl Agent {
         command
     }
 
-    fn vcc(&self, arguments: &str) -> Said {
+    fn vcc(&self, arguments: &str) -> CommandOutput {
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
     }
 
@@ -84,8 +84,8 @@ impl Agent {
 
     /// Null while it does not answer.
     fn status(&self) -> Value {
-        let said = self.vcc("status --json");
-        serde_json::from_str(&said.stdout).unwrap_or_default()
+        let printed = self.vcc("status --json");
+        serde_json::from_str(&printed.stdout).unwrap_or_default()
     }
 
     /// Device and tenant of each port.

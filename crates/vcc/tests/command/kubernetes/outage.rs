@@ -34,7 +34,7 @@ impl Agent {
 
     /// Until it has a policy of the cluster in force.
     #[track_caller]
-    fn goes_on(&self) {
+    fn keeps_running(&self) {
         self.comes_to("it goes on", || self.vcc("policy show").stdout.contains("base/r"));
         self.has_ports(&[("port", "acme")]);
     }
@@ -46,16 +46,16 @@ impl Agent {
 }
 
 #[test]
-fn a_node_goes_on_without_the_api_server() {
+fn a_node_keeps_running_without_the_api_server() {
     on_a_node(|cluster| {
         let _pod_side = guest();
         let mut agent = under_base(cluster);
         cluster.stop_api_server();
         agent.kill();
         agent.run();
-        agent.goes_on();
-        let said = agent.vcc("policy apply").complaint(1);
-        assert!(said.contains("this host's policy is that of its cluster"), "{said}");
+        agent.keeps_running();
+        let output = agent.vcc("policy apply").complaint(1);
+        assert!(output.contains("this host's policy is that of its cluster"), "{output}");
 
         cluster.start_api_server();
         let wider = json!({
@@ -73,14 +73,15 @@ fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
     on_a_node(|cluster| {
         let _pod_side = guest();
         let agent = under_base(cluster);
-        let said = agent.vcc("policy apply").complaint(1);
-        assert!(said.contains("this host's policy is that of its cluster"), "{said}");
+        let output = agent.vcc("policy apply").complaint(1);
+        assert!(output.contains("this host's policy is that of its cluster"), "{output}");
         let pid = agent.child.as_ref().expect("a process").id();
         let sent = Command::new("kill").args(["-HUP", &pid.to_string()]).status().expect("kill");
         assert!(sent.success());
         let log = || std::fs::read_to_string(agent.directory.path().join("log")).expect("a log");
         agent.comes_to("both are answered", || {
-            log().matches("the policy in force stays: this host's policy").count() == 2
+            log().matches("the previous policy stays in force: this host takes its policy").count()
+                == 2
         });
         assert_eq!(agent.status()["problems"], json!([]));
         let told = log();
@@ -144,7 +145,7 @@ fn a_version_with_another_layout_takes_connections_over_under_the_policy_that_it
         agent.kill();
         Host::make_foreign(true).expect("foreign");
         agent.run();
-        agent.goes_on();
+        agent.keeps_running();
         exchange(&mut streams.0, &mut streams.1);
         let port = Port::open("port").expect("open");
         let flows = port.flows().expect("flows");
@@ -169,14 +170,14 @@ fn a_version_with_another_layout_waits_for_a_policy_before_it_takes_ports_over()
         agent.waits_for_a_policy();
         exchange(&mut streams.0, &mut streams.1);
         cluster.start_api_server();
-        agent.goes_on();
+        agent.keeps_running();
         is_under_the_policy(&mut streams, |epoch| epoch > 0);
     });
 }
 
-/// One that is told to end meanwhile does.
+/// One that is asked to end meanwhile does.
 #[test]
-fn one_that_waits_ends_when_it_is_told_to() {
+fn a_waiting_daemon_ends_when_asked_to() {
     on_a_node(|cluster| {
         let _guest = guest();
         let mut agent = under_base(cluster);
@@ -195,7 +196,7 @@ fn one_that_waits_ends_when_it_is_told_to() {
 }
 
 #[test]
-fn a_token_that_is_revoked_is_told_on_the_node() {
+fn a_revoked_token_is_reported_on_the_node() {
     on_a_node(|cluster| {
         let _pod_side = guest();
         cluster.kubectl(&["create", "serviceaccount", "vcc", "--namespace", "vcc"]);
@@ -233,7 +234,7 @@ fn a_token_that_is_revoked_is_told_on_the_node() {
 }
 
 #[test]
-fn a_version_that_is_newer_is_told_and_the_last_one_stays() {
+fn a_newer_version_is_reported_and_the_last_one_stays() {
     on_a_node(|cluster| {
         let _pod_side = guest();
         let mut agent = under_base(cluster);

@@ -75,7 +75,7 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         agent.has_ports(&[("port", "acme")]);
         let epoch = agent.status()["epoch"].clone();
 
-        // What the schema cannot tell.
+        // Errors that the schema cannot find.
         let rules = json!([{ "name": "r", "underlay": "cubic" }, { "name": "r", "pool": "gold" }]);
         let broken = json!({ "ports": device, "rules": rules });
         cluster.apply(&policy("base", broken));
@@ -85,7 +85,7 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         });
         assert_eq!(field(cluster, &node, ".status.policies[0].inForce"), "1");
         let messages = field(cluster, &node, ".status.policies[0].messages");
-        let twice = "spec.rules[1].name: the rule in spec.rules[0].name has the name `r` too";
+        let twice = "spec.rules[1].name: the rule in spec.rules[0].name also has the name `r`";
         assert!(messages.contains(twice), "{messages}");
         assert!(messages.contains("spec.rules[1].pool: "), "{messages}");
         agent.comes_to("it is told", || field(cluster, "vccpolicy/base", ".status.refused") == "1");

@@ -56,9 +56,9 @@ fn cases() -> Vec<(&'static str, Value)> {
 }
 
 /// The sentence behind the place and the severity.
-fn sentences(said: &Said) -> Vec<String> {
+fn sentences(output: &CommandOutput) -> Vec<String> {
     let of = |line: &str| Some(line.split_once(": error: ")?.1.to_owned());
-    said.stderr.lines().filter_map(of).collect()
+    output.stderr.lines().filter_map(of).collect()
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn what_the_checker_refuses_no_node_puts_in_force() {
         let mut by_the_server = 0;
         for (number, (toml, mut spec)) in cases().into_iter().enumerate() {
             fs::write(&file, toml).expect("a file");
-            let said = agent.vcc(&format!("policy check {}", file.display()));
-            let sentences = sentences(&said);
-            assert!(!sentences.is_empty(), "{toml}: {}", said.stderr);
+            let output = agent.vcc(&format!("policy check {}", file.display()));
+            let sentences = sentences(&output);
+            assert!(!sentences.is_empty(), "{toml}: {}", output.stderr);
             spec["priority"] = number.into();
             let name = format!("p{number}");
             let object = policy(&name, spec);
@@ -100,8 +100,8 @@ fn where_the_schema_can_carry_it_the_server_says_the_checker_s_sentence() {
     on_a_node(|cluster| {
         let refused = |spec: Value| {
             let object = policy("p", spec);
-            let said = cluster.try_kubectl(&cluster.kubeconfig(), &["apply", "-f", "-"], &object);
-            said.expect_err("refused")
+            let output = cluster.try_kubectl(&cluster.kubeconfig(), &["apply", "-f", "-"], &object);
+            output.expect_err("refused")
         };
         for (spec, sentence) in [
             (
@@ -126,8 +126,8 @@ fn where_the_schema_can_carry_it_the_server_says_the_checker_s_sentence() {
                 "unknown field \"spec.rules[0].underlays\"",
             ),
         ] {
-            let said = refused(spec);
-            assert!(said.contains(sentence), "{sentence}: {said}");
+            let output = refused(spec);
+            assert!(output.contains(sentence), "{sentence}: {output}");
         }
     });
 }

@@ -7,10 +7,10 @@ use vcc_qemu::Vm;
 use vcc_testing::{eventually, ip};
 
 use super::{Domain, at, boot, on_a_host_with_a_tap, run};
-use crate::{Said, command, vcc};
+use crate::{CommandOutput, command, vcc};
 
-fn port(said: Said) -> Value {
-    first(said.well().as_bytes())
+fn port(printed: CommandOutput) -> Value {
+    first(printed.well().as_bytes())
 }
 
 fn first(ports: &[u8]) -> Value {
@@ -18,7 +18,7 @@ fn first(ports: &[u8]) -> Value {
     ports[0].clone()
 }
 
-/// QEMU's process has the tap open. Computing is told from sleep.
+/// QEMU's process has the tap open. Computing is distinguished from sleep.
 #[test]
 fn the_cpu_of_a_machine_that_owns_the_tap_is_seen() {
     on_a_host_with_a_tap(|image| {
@@ -37,8 +37,8 @@ fn the_cpu_of_a_machine_that_owns_the_tap_is_seen() {
         eventually("it sleeps", || share(&read(), "cpu_idle") > 0.5);
         run(&mut vm, "(while :; do :; done &)");
         eventually("it computes", || share(&read(), "cpu_idle") < 0.5);
-        let said = vcc("ports").well();
-        assert!(said.contains("the CPU of guest waits for "), "{said}");
+        let printed = vcc("ports").well();
+        assert!(printed.contains("the CPU of guest waits for "), "{printed}");
         assert_unseen_without_rights();
         drop(vm);
         assert!(read()["cpu_idle"].is_null(), "it has ended");

@@ -17,7 +17,7 @@ use std::time::Duration;
 use vcc_qemu::{Image, Vm};
 use vcc_testing::{EndOnDrop, can_attach, eventually, ip, isolated, skip};
 
-use crate::{Said, command};
+use crate::{CommandOutput, command};
 
 const TRANSFER_BYTES: usize = 12_000_000;
 /// Where a transfer is interrupted.
@@ -33,8 +33,9 @@ fn at(socket: &Path) -> Command {
 /// Its port and a connection to `peer_port` are seen like those in the kernel.
 fn assert_seen(socket: &Path, peer_port: u16) {
     let seen = |arguments: &[&str]| -> serde_json::Value {
-        let said: Said = at(socket).args(arguments).output().expect("the command").into();
-        serde_json::from_str(&said.well()).expect("JSON")
+        let printed: CommandOutput =
+            at(socket).args(arguments).output().expect("the command").into();
+        serde_json::from_str(&printed.well()).expect("JSON")
     };
     let ports = seen(&["ports", "--json"]);
     assert_eq!((&ports[0]["port"], &ports[0]["mode"]), (&"tap0".into(), &"enforce".into()));
@@ -168,8 +169,9 @@ fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
     vm.begin("nc 192.0.2.2 5003 </tmp/noise").expect("a guest that listens");
     let (mut stream, _) = listener.accept().expect("a connection");
     eventually("promises are held", || {
-        let said: Said = at(socket).args(["ports", "--json"]).output().expect("the command").into();
-        let ports: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        let printed: CommandOutput =
+            at(socket).args(["ports", "--json"]).output().expect("the command").into();
+        let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
         ports[0]["held_bytes"].as_u64() > Some(200_000)
     });
     ends();
@@ -246,7 +248,7 @@ fn vhost_user(socket: &Path) -> [String; 4] {
     ]
 }
 
-/// Under `split`, the guest has been told that all is there.
+/// Under `split`, the guest has all of its data acknowledged.
 #[test]
 fn a_promise_is_kept_or_broken_at_both_ends() {
     on_a_host_with_a_tap(|image| {

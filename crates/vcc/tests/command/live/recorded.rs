@@ -7,10 +7,10 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 use vcc_testing::{ip, on_a_host};
 
-use super::{Domain, Said, at};
+use super::{CommandOutput, Domain, at};
 use crate::pty::Pty;
 
-fn vcc(socket: &Path, arguments: &str) -> Said {
+fn vcc(socket: &Path, arguments: &str) -> CommandOutput {
     at(socket).args(arguments.split_whitespace()).output().expect("the command").into()
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use vcc_testing::eventually;
 
-use super::{Domain, Said, at, boot, from_guest, on_a_host_with_a_tap, to_guest};
+use super::{CommandOutput, Domain, at, boot, from_guest, on_a_host_with_a_tap, to_guest};
 use crate::vcc;
 
 /// Rules for what the guest opens, and for what it accepts.
@@ -21,13 +21,13 @@ fn policy(rule: &str, treatment: &str) -> String {
 
 /// The connection of the guest with this end of its peer or its own.
 fn flow(socket: &Path, end: &str) -> Value {
-    let said: Said = at(socket)
+    let printed: CommandOutput = at(socket)
         .args(["flows", "tap0", "--json", "--stage", "established"])
         .args(end.split(' '))
         .output()
         .expect("the command")
         .into();
-    serde_json::from_str::<Value>(&said.well()).expect("JSON")[0].clone()
+    serde_json::from_str::<Value>(&printed.well()).expect("JSON")[0].clone()
 }
 
 fn comes_under(domain: &Domain, socket: &Path, rule: &str) {
@@ -37,9 +37,9 @@ fn comes_under(domain: &Domain, socket: &Path, rule: &str) {
 
 fn explained(socket: &Path, file: &str) {
     let connection = ["explain", "192.0.2.1:40000", "192.0.2.2:5001", "--device", "tap0"];
-    let said: Said =
+    let printed: CommandOutput =
         at(socket).args(connection).args(["--file", file]).output().expect("the command").into();
-    let told = said.well();
+    let told = printed.well();
     assert!(told.starts_with("rule 1 `first` matches (tenant deep, role client)"), "{told}");
 }
 
@@ -73,8 +73,9 @@ fn connections_come_under_the_rules_of_a_policy_that_changes() {
         to_guest(&mut vm, &mut || {
             assert_eq!(flow(&socket, "--guest :5002")["rule"], "accepted");
         });
-        let said: Said = at(&socket).args(["ports", "--json"]).output().expect("a command").into();
-        let ports: Value = serde_json::from_str(&said.well()).expect("JSON");
+        let printed: CommandOutput =
+            at(&socket).args(["ports", "--json"]).output().expect("a command").into();
+        let ports: Value = serde_json::from_str(&printed.well()).expect("JSON");
         assert_eq!(
             (&ports[0]["mode"], &ports[0]["underlay"]),
             (&"by rule".into(), &"by rule".into())

@@ -12,7 +12,7 @@ use vcc_traffic::TcpInfo;
 
 use super::{Domain, at, boot, from_guest, on_a_host_with_a_tap, to_guest};
 use super::{begin_to_guest, end_to_guest, noise};
-use crate::Said;
+use crate::CommandOutput;
 
 /// Sent before the guest stops, and while it is stopped. A guest that has read all may have said a
 /// window of half of 64 KiB: Linux updates one that doubles.
@@ -46,8 +46,8 @@ fn wait_for_guest(socket: &Path, stream: &TcpStream, noise: &[u8]) -> usize {
             sent_bytes.set(sent_bytes.get() + part_bytes);
         }
         let flows = at(socket).args(["flows", "tap0", "--json", "--peer", &peer]).output();
-        let said: Said = flows.expect("the command").into();
-        let flows: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        let printed: CommandOutput = flows.expect("the command").into();
+        let flows: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
         flows[0]["delayed_by"] == "guest"
     });
     stream.set_nonblocking(false).expect("a TCP socket");

@@ -61,21 +61,21 @@ impl Golden {
 }
 
 #[test]
-fn a_line_that_no_longer_holds_is_told_and_a_new_one_is() {
+fn a_line_that_no_longer_holds_is_reported_and_so_is_a_new_one() {
     let lines = ["kept", "lost"].map(str::to_owned).into();
     let golden = Golden { path: "FILE".into(), lines };
     let found = |names: &[&str]| -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     };
     golden.assert_all(&found(&["kept", "lost"]));
-    let said = |names: &[&str]| {
+    let output = |names: &[&str]| {
         let found = found(names);
         let golden = std::panic::AssertUnwindSafe(&golden);
         let panicked = std::panic::catch_unwind(move || golden.assert_all(&found));
         *panicked.expect_err("a complaint").downcast::<String>().expect("words")
     };
-    assert!(said(&["kept"]).contains("\"lost\""), "{}", said(&["kept"]));
+    assert!(output(&["kept"]).contains("\"lost\""), "{}", output(&["kept"]));
     if env::var_os(WRITE).is_none() {
-        assert!(said(&["kept", "lost", "more"]).contains("\"more\""));
+        assert!(output(&["kept", "lost", "more"]).contains("\"more\""));
     }
 }

@@ -12,7 +12,7 @@ use crate::daemon::Place;
 use crate::vcc;
 use crate::wire::{connect, exchange};
 
-/// All that can be named has a name, and there is a problem to tell.
+/// All that can be named has a name, and there is a problem to report.
 const POLICY: &str = "[[ports]]\ndevice = \"port*\"\ntenant = \"acme\"\nguest = \"web\"\n\
                       [[ports]]\ndevice = \"taken\"\n\
                       [[pools]]\nname = \"shared\"\nwindow = \"10M\"\n\
@@ -42,11 +42,12 @@ fn json_of_commands() {
             "underlay list --json",
         ] {
             // Some have warnings, and the doctor's exit code is what it has found.
-            let said = place.vcc(arguments);
+            let output = place.vcc(arguments);
             let name =
                 arguments.replace(" --seconds 1", "").replace("--device port", "--device DEV");
-            let document = serde_json::from_str(&said.stdout);
-            let document = document.unwrap_or_else(|e| panic!("{arguments}: {e}: {}", said.stderr));
+            let document = serde_json::from_str(&output.stdout);
+            let document =
+                document.unwrap_or_else(|e| panic!("{arguments}: {e}: {}", output.stderr));
             shape.add(&format!("`vcc {name}`"), &document);
         }
         for request in ["status", "policy", "apply"] {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// By path: `[]` stands for the elements of an array. What is null tells no type.
+/// By path: `[]` stands for the elements of an array. A null has no type.
 #[derive(Default)]
 pub struct Shape(BTreeMap<String, BTreeSet<&'static str>>);
 

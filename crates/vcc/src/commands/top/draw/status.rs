@@ -13,14 +13,14 @@ pub(super) const SECTION: Section = Section { height: |_, _| Constraint::Length(
 
 fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     let count = match (model.flows.len(), model.flow_count) {
-        (shown, all) if shown == all => told(all, "flow"),
-        (shown, all) => format!("{shown} of {}", told(all, "flow")),
+        (shown, all) if shown == all => counted(all, "flow"),
+        (shown, all) => format!("{shown} of {}", counted(all, "flow")),
     };
     let rate = units::bit_rate(model.goodput_bits_per_s());
     let direction = if model.sort.is_reversed() { ", inverted" } else { "" };
     let mut spans = vec![
         Span::styled("vcc top", Style::new().bold()),
-        format!("  {}", told(model.ports.len(), "port")).into(),
+        format!("  {}", counted(model.ports.len(), "port")).into(),
         format!("  {count}  {rate}  by {}{direction}", model.sort.name()).into(),
     ];
     if model.is_paused() {
@@ -30,6 +30,6 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     frame.render_widget(Line::from(spans), area);
 }
 
-fn told(count: usize, what: &str) -> String {
+fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

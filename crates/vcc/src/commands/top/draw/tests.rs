@@ -55,15 +55,15 @@ fn screen(model: &Model, width: u16, height: u16) -> Vec<String> {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_told() {
+fn control_characters_are_escaped() {
     let mut model = model(0, 0);
     let mut odd = busy(1);
     odd.port = "a\x1b[31m\u{9b}".into();
     model.update(Snapshot { ports: vec![port(&odd.port)], flows: vec![odd], ..Default::default() });
     let lines = screen(&model, 200, 24);
-    let told = "a\\u001b[31m\\u009b";
-    assert!(lines[2].starts_with(&format!("{told}  dctcp ")), "{lines:#?}");
-    assert_eq!(lines.iter().filter(|line| line.contains(told)).count(), 3, "{lines:#?}");
+    let escaped = "a\\u001b[31m\\u009b";
+    assert!(lines[2].starts_with(&format!("{escaped}  dctcp ")), "{lines:#?}");
+    assert_eq!(lines.iter().filter(|line| line.contains(escaped)).count(), 3, "{lines:#?}");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn any_size_can_be_drawn() {
 }
 
 #[test]
-fn what_there_is_to_say() {
+fn notices_and_errors_are_shown() {
     let mut model = model(0, 0);
     assert!(screen(&model, 80, 24).join("\n").contains("vcc is attached nowhere"));
     model = self::model(1, 2);
@@ -159,7 +159,7 @@ fn what_there_is_to_say() {
     assert!(lines[23].starts_with("/x_"), "{lines:?}");
     assert!(lines.join("\n").contains("Esc shows all"), "{lines:?}");
     model.press(KeyCode::Esc.into());
-    model.tell(Some("vcc is not attached to `veth3`".into()));
+    model.set_note(Some("vcc is not attached to `veth3`".into()));
     model.press(KeyCode::Char('p').into());
     let lines = screen(&model, 80, 24);
     assert!(lines[0].ends_with("PAUSED"), "{lines:?}");

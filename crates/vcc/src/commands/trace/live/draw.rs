@@ -47,7 +47,7 @@ pub fn draw(view: &View, frame: &mut Frame) {
     frame.render_widget(Line::from(format!("{name:<width$}").reversed()), title);
     let text = vec![Span::from("limited by "), limit::text(flow.limit).bold()];
     frame.render_widget(Line::from(text), limited);
-    frame.render_widget(told(flow), legend);
+    frame.render_widget(legend_of(flow), legend);
     plot_windows(view, frame, windows);
     let srtt = curve(view, |point| point.srtt_us);
     let srtt = Curve { points: &srtt, colour: Color::Magenta, is_line: true };
@@ -58,7 +58,7 @@ pub fn draw(view: &View, frame: &mut Frame) {
 }
 
 /// The names of the curves in their colours, with the present values.
-fn told(flow: &FlowView) -> Line<'static> {
+fn legend_of(flow: &FlowView) -> Line<'static> {
     let cwnd = flow.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
     let values = [
         cell(FLOW_COLUMNS, flow, "window_shown_bytes"),
@@ -202,7 +202,7 @@ mod tests {
             series.note(&event(u64::from(step) * 50_000, step, step / 60));
         }
         let text = screen(&series, 10.0, (80, 24));
-        for told in [
+        for legend in [
             "192.0.2.1:40000 - 192.0.2.2:5001 at veth3  dctcp",
             "limited by the underlay's window, 10 segments, 14.1 KiB",
             "window 14.1 KiB  cwnd 14.1 KiB  flight 14.1 KiB  srtt 1.25 ms",
@@ -211,7 +211,7 @@ mod tests {
             "1.50 ms",
             "now",
         ] {
-            assert!(text.contains(told), "{told}:\n{text}");
+            assert!(text.contains(legend), "{legend}:\n{text}");
         }
         assert_eq!(text.matches('▲').count(), 3, "{text}");
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_last_known_goes_on_to_the_present() {
+    fn the_last_value_extends_to_the_present() {
         let mut series = Series::thinned(0, 0.0);
         series.note(&event(1_000_000, 0, 0));
         let flow = flow("192.0.2.1:40000", "192.0.2.2:5001");

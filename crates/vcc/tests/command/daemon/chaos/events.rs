@@ -67,7 +67,7 @@ impl<'a> Operator<'a> {
         self
     }
 
-    /// A daemon puts the policy in force, whatever was detached by hand.
+    /// A daemon puts the policy in force, even for ports that were detached by hand.
     fn start(mut self) -> Self {
         self.daemon = self.place.run();
         self.applied();
@@ -77,7 +77,7 @@ impl<'a> Operator<'a> {
     /// As an upgrade finds them: with other programs than its own.
     fn upgrade(mut self) -> Self {
         self.daemon.signal(libc::SIGTERM);
-        self.daemon.says("everything stays attached");
+        self.daemon.wait_for_log("everything stays attached");
         assert_eq!(self.daemon.end(), 0);
         Host::open().and_then(|host| host.make_stale()).expect("stale");
         self.daemon = self.place.run();
@@ -123,8 +123,8 @@ impl<'a> Operator<'a> {
 
     /// By hand. It drains, for connections depend on it.
     fn detach(&mut self, whose: usize) {
-        let said = vcc(&format!("detach {}", PORTS[whose])).well();
-        assert!(said.contains("depend"), "{said}");
+        let printed = vcc(&format!("detach {}", PORTS[whose])).well();
+        assert!(printed.contains("depend"), "{printed}");
         self.draining[whose] = true;
     }
 

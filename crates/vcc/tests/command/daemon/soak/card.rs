@@ -159,8 +159,8 @@ fn readers(place: &Place, is_over: &AtomicBool) -> u64 {
                 return;
             }
         };
-        let said = place.vcc(arguments);
-        assert_eq!(said.code, 0, "{arguments}: {}", said.stderr);
+        let output = place.vcc(arguments);
+        assert_eq!(output.code, 0, "{arguments}: {}", output.stderr);
     })
 }
 
@@ -189,12 +189,12 @@ fn a_driver_domain_holds_no_more_after_a_long_time() {
             // What was promised to a guest that has gone is given up after some time.
             let begin = Instant::now();
             loop {
-                let said = place.vcc("flows --json");
-                let flows = serde_json::from_str::<Value>(&said.stdout);
+                let output = place.vcc("flows --json");
+                let flows = serde_json::from_str::<Value>(&output.stdout);
                 if flows.is_ok_and(|it| it.as_array().is_some_and(Vec::is_empty)) {
                     return;
                 }
-                assert!(begin.elapsed() < PATIENCE, "connections stay: {}", said.stdout);
+                assert!(begin.elapsed() < PATIENCE, "connections stay: {}", output.stdout);
                 sleep(Duration::from_millis(100));
             }
         };

@@ -28,7 +28,7 @@ pub struct Held {
 }
 
 impl Held {
-    pub fn of(pid: u32) -> Self {
+    pub fn of_process(pid: u32) -> Self {
         let mut held =
             Self { threads: vcc_testing::process_status(pid, "Threads"), ..Self::default() };
         held.pinned = files_below(Path::new(PINS));
@@ -60,10 +60,10 @@ impl Held {
     /// What it holds at rest, after its warm-up.
     pub fn settled(pid: u32) -> Self {
         let begin = Instant::now();
-        let (mut held, mut since) = (Self::of(pid), begin);
+        let (mut held, mut since) = (Self::of_process(pid), begin);
         while since.elapsed() < SETTLED {
             sleep(Duration::from_millis(100));
-            let now = Self::of(pid);
+            let now = Self::of_process(pid);
             if now != held {
                 (held, since) = (now, Instant::now());
             }
@@ -77,7 +77,7 @@ impl Held {
     pub fn is_all(&self, pid: u32) -> Self {
         let begin = Instant::now();
         loop {
-            let now = Self::of(pid);
+            let now = Self::of_process(pid);
             if now.counts().iter().zip(self.counts()).all(|(now, before)| *now <= before) {
                 return now;
             }

@@ -1,4 +1,4 @@
-//! What goes on at a daemon all the time. Each of these works until it is over, and returns how often.
+//! The constant load of a daemon. Each part works until the soak is over, and returns how often.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use vcc_port::Netns;
 use vcc_testing::ip;
 
 use super::super::Place;
-use crate::Said;
+use crate::CommandOutput;
 use crate::pty::Pty;
 
 /// Longer than any answer takes.
@@ -124,15 +124,15 @@ pub fn policies(place: &Place, pid: u32, is_over: &AtomicBool) -> u64 {
         }
         let trial = place.path(TRIAL);
         let file = if number % 3 == 1 { "" } else { trial.to_str().expect("UTF-8") };
-        let said = place.vcc(&format!("policy apply {file}"));
-        let is_expected = said.code == i32::from(is_refused) || is_turned_away(&said);
-        assert!(is_expected, "{policy}: {}{}", said.stdout, said.stderr);
+        let printed = place.vcc(&format!("policy apply {file}"));
+        let is_expected = printed.code == i32::from(is_refused) || is_rejected(&printed);
+        assert!(is_expected, "{policy}: {}{}", printed.stdout, printed.stderr);
     })
 }
 
 /// A crowd of [`askers`] has taken all places at the control socket.
-fn is_turned_away(said: &Said) -> bool {
-    said.code == 1 && said.stderr.contains("too many connections")
+fn is_rejected(printed: &CommandOutput) -> bool {
+    printed.code == 1 && printed.stderr.contains("too many connections")
 }
 
 /// Has a process read its policy again.
@@ -239,16 +239,16 @@ pub fn readers(place: &Place, is_over: &AtomicBool) -> u64 {
                 return;
             }
         };
-        let said = place.vcc(arguments);
-        assert!(said.code == 0 || is_turned_away(&said), "{arguments}: {}", said.stderr);
+        let printed = place.vcc(arguments);
+        assert!(printed.code == 0 || is_rejected(&printed), "{arguments}: {}", printed.stderr);
     })
 }
 
 /// Recordings: two that end by themselves, one whose reader leaves, and one that is killed.
 pub fn traces(place: &Place, device: &str, is_over: &AtomicBool) -> u64 {
     let records = |arguments: String| {
-        let said = place.vcc(&arguments);
-        assert_eq!(said.code, 0, "{}", said.stderr);
+        let printed = place.vcc(&arguments);
+        assert_eq!(printed.code, 0, "{}", printed.stderr);
     };
     until(is_over, 50, |number| match number % 4 {
         0 => records(format!("trace --device {device} --duration 0.2")),

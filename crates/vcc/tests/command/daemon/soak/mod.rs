@@ -79,7 +79,7 @@ impl Memory {
     }
 }
 
-/// A part of the load: it goes on until it is over, and returns how often it did its work.
+/// A part of the load: it runs until the soak is over, and returns how often it did its work.
 type Part<'a> = (&'static str, Box<dyn Fn(&AtomicBool) -> u64 + Send + Sync + 'a>);
 
 /// All parts at once for so long. Returns what they have done, and the process's memory meanwhile.
@@ -137,13 +137,13 @@ fn a_daemon_holds_no_more_after_a_long_time() {
         ip("link set lo up");
         let place = &Place::new("soak", load::AT_REST);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.says("web page at http://");
+        let told = daemon.wait_for_log("web page at http://");
         let (_, address) = told.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         let pid = daemon.child.id();
         let work = |time| {
             let guest = &guest();
-            daemon.says("port: attached");
+            daemon.wait_for_log("port: attached");
             let parts: [Part; 7] = [
                 ("connections", Box::new(|is_over| load::connections(guest, is_over))),
                 ("devices", Box::new(|is_over| load::devices(place, is_over))),

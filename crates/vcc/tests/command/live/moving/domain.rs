@@ -11,8 +11,8 @@ use super::super::{Domain, Image, TRANSFER_BYTES, Vm, at, on_a_host_with_a_tap, 
 use super::ground::Ground;
 use super::hosts::{Hosts, TAPS};
 use super::transfers::{from_guest, to_guest};
-use super::{cases, floods, moves, tell, with_a_newer_qemu};
-use crate::Said;
+use super::{cases, floods, moves, report, with_a_newer_qemu};
+use crate::CommandOutput;
 
 /// Both hosts with a process in front of the guest.
 struct Domains {
@@ -60,9 +60,9 @@ impl Domains {
     }
 
     fn ports(&self, host: usize) -> serde_json::Value {
-        let said: Said =
+        let printed: CommandOutput =
             at(&self.socket(host)).args(["ports", "--json"]).output().expect("the command").into();
-        let ports: serde_json::Value = serde_json::from_str(&said.well()).expect("JSON");
+        let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
         ports[0].clone()
     }
 }
@@ -104,7 +104,7 @@ fn move_with(options: &str) {
             "behind `vcc domain {options}` in transfers of {TRANSFER_BYTES} bytes: each whole, no \
              segment untranslated, no promise broken"
         );
-        tell(&what, silences);
+        report(&what, silences);
     });
 }
 
@@ -123,7 +123,7 @@ fn what_is_promised_moves_with_its_guest() {
 /// Neither it nor its peer sees more of it than a pause.
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
-fn a_guest_whose_migration_fails_goes_on_where_it_was() {
+fn a_guest_whose_migration_fails_keeps_running_where_it_was() {
     with_a_newer_qemu(|image| {
         let has_room_for_one = "--act split --max-flows 1";
         let mut domains = Domains::start_both(["--act split --snoop", has_room_for_one]);
@@ -145,8 +145,8 @@ fn a_guest_whose_migration_fails_goes_on_where_it_was() {
 #[ignore = "two emulated machines at once: make verify runs it"]
 fn an_older_qemu_refuses_to_migrate() {
     let output = Command::new("qemu-system-x86_64").arg("--version").output();
-    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    if !said.is_ok_and(|said| said.contains("version 7.")) {
+    let printed = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    if !printed.is_ok_and(|printed| printed.contains("version 7.")) {
         return skip("QEMU 7 is not installed");
     }
     on_a_host_with_a_tap(|image| {
@@ -170,13 +170,13 @@ fn move_in_each_case(options: &str) {
 
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
-fn what_is_held_moves_whatever_connections_are_at() {
+fn held_segments_move_in_any_state_of_connections() {
     move_in_each_case("--act hold --retransmit");
 }
 
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
-fn what_is_promised_moves_whatever_connections_are_at() {
+fn promises_move_in_any_state_of_connections() {
     move_in_each_case("--act split --snoop");
 }
 

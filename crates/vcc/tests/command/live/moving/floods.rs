@@ -134,7 +134,7 @@ fn moves(vm: &mut Vm, ground: &mut dyn Ground, image: &Image) -> (Instant, Insta
 }
 
 /// Prints what was measured, and checks that none crawls.
-pub fn tell(what: &str, all: &[Back]) {
+pub fn report(what: &str, all: &[Back]) {
     let mut afters: Vec<Duration> = all.iter().map(|back| back.after.unwrap_or(AFTER)).collect();
     afters.sort();
     let mut ratios: Vec<f64> = all.iter().map(|back| back.settled / back.before).collect();
@@ -167,7 +167,7 @@ pub fn both(vm: &mut Vm, ground: &mut dyn Ground, image: &Image, what: &str) {
     }
     for (way, all) in [("from", out), ("to", back)] {
         if !all.is_empty() {
-            tell(&format!("{way} the guest {what}"), &all);
+            report(&format!("{way} the guest {what}"), &all);
         }
     }
 }

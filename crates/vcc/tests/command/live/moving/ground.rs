@@ -1,4 +1,4 @@
-//! Where a guest moves, whatever translates its connections there.
+//! Where a guest moves, with either kind of port there.
 
 use std::time::Instant;
 

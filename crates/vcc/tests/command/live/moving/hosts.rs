@@ -2,7 +2,7 @@
 
 use vcc_testing::Netns;
 
-use super::super::{Said, ip};
+use super::super::{CommandOutput, ip};
 use crate::command;
 
 pub const TAPS: [&str; 2] = ["tap0", "tap1"];
@@ -44,8 +44,8 @@ impl Hosts {
     }
 
     pub fn vcc(&self, host: usize, arguments: &[&str]) -> String {
-        let said: Said =
+        let printed: CommandOutput =
             self.on(host, || command().args(arguments).output()).expect("the command").into();
-        said.well()
+        printed.well()
     }
 }

@@ -6,7 +6,7 @@ use super::super::{Image, TRANSFER_BYTES, Vm, on_a_host_with_a_tap, run};
 use super::ground::Ground;
 use super::hosts::{Hosts, TAPS};
 use super::transfers::{from_guest, to_guest};
-use super::{cases, floods, moves, tell, with_a_newer_qemu};
+use super::{cases, floods, moves, report, with_a_newer_qemu};
 
 const DCTCP: [&str; 2] = ["--underlay", "dctcp"];
 
@@ -24,13 +24,13 @@ impl Hosts {
     fn migrate_out(&mut self, vm: &mut Vm, image: &Image) -> Instant {
         let (from, to) = (self.at, 1 - self.at);
         let needs_none = || {
-            let said = self.vcc(from, &["flows", TAPS[from], "--json"]);
-            let flows: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+            let output = self.vcc(from, &["flows", TAPS[from], "--json"]);
+            let flows: serde_json::Value = serde_json::from_str(&output).expect("JSON");
             let flows = flows.as_array().expect("a list");
             assert!(flows.iter().any(|flow| flow["stage"] == "established"), "{flows:?}");
             // Draining would wait for one that depends on vcc.
-            let said = self.vcc(from, &["detach", TAPS[from]]);
-            assert_eq!(said, format!("detached from {}\n", TAPS[from]));
+            let output = self.vcc(from, &["detach", TAPS[from]]);
+            assert_eq!(output, format!("detached from {}\n", TAPS[from]));
         };
         self.on(to, || vm.migrate(image, &self.netdev(to), needs_none)).expect("a migration");
         self.at = to;
@@ -47,8 +47,8 @@ impl Ground for Hosts {
         let path = file.path().to_str().expect("a path");
         let switch = || {
             self.vcc(from, &["export", TAPS[from], path]);
-            let said = self.vcc(to, &["import", TAPS[to], path]);
-            assert!(said.ends_with(" taken over\n"), "{said}");
+            let output = self.vcc(to, &["import", TAPS[to], path]);
+            assert!(output.ends_with(" taken over\n"), "{output}");
         };
         self.on(to, || vm.migrate(image, &self.netdev(to), switch)).expect("a migration");
         let moved = Instant::now();
@@ -58,8 +58,8 @@ impl Ground for Hosts {
     }
 
     fn assert_moved(&self) {
-        let said = self.vcc(self.at, &["ports", "--json"]);
-        let ports: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+        let output = self.vcc(self.at, &["ports", "--json"]);
+        let ports: serde_json::Value = serde_json::from_str(&output).expect("JSON");
         assert_eq!(ports[0]["port"], TAPS[self.at], "{ports}");
         assert_eq!(ports[0]["counters"]["unknown"], 0, "{ports}");
     }
@@ -90,7 +90,7 @@ fn connections_move_with_their_guest() {
             .collect();
         let what =
             format!("in transfers of {TRANSFER_BYTES} bytes: each whole, no segment untranslated");
-        tell(&what, silences);
+        report(&what, silences);
     });
 }
 
@@ -111,13 +111,13 @@ fn connections_that_need_no_vcc_move_to_a_host_without_it() {
         let what = format!(
             "to hosts without vcc, by `--migratable`, in transfers of {TRANSFER_BYTES} bytes: each whole"
         );
-        tell(&what, silences);
+        report(&what, silences);
     });
 }
 
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
-fn connections_move_whatever_they_are_at() {
+fn connections_move_in_any_state() {
     on_a_host_with_a_tap(|image| {
         let (mut hosts, mut vm) = boot(image, &DCTCP);
         cases::all(&mut vm, &mut hosts, image);

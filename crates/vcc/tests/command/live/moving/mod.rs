@@ -27,7 +27,7 @@ fn moves() -> usize {
 }
 
 /// Prints what was measured.
-fn tell(what: &str, mut silences: Vec<Duration>) {
+fn report(what: &str, mut silences: Vec<Duration>) {
     silences.sort();
     println!(
         "figure: {} migrations {what}; the transfer goes on after {:.1?} at the median, {:.1?} at \

@@ -5,13 +5,13 @@ use std::process::Output;
 use crate::NAME;
 
 /// The output of one run of the command.
-pub struct Said {
+pub struct CommandOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl From<Output> for Said {
+impl From<Output> for CommandOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().expect("an exit code"),
@@ -21,7 +21,7 @@ impl From<Output> for Said {
     }
 }
 
-impl Said {
+impl CommandOutput {
     /// The standard output of a run that succeeded without warnings.
     #[track_caller]
     pub fn well(self) -> String {

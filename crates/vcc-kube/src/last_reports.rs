@@ -1,5 +1,5 @@
-//! When the nodes were last heard of: one that is down, or from which vcc was removed, keeps its VccNode
-//! with what it said last.
+//! When each node reported last: one that is down, or from which vcc was removed, keeps its VccNode
+//! with its last report.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use crate::status::NodeStatus;
 use crate::store::News;
 
-/// A node writes its status once a minute: one that has not for so long does not work.
+/// A node writes its status once a minute: one that has not for this time does not work.
 pub const SILENT: Duration = Duration::from_secs(180);
 
 /// By our own clock, since the nodes' may be wrong. For one that is new to us, time begins with that.
 #[derive(Default)]
-pub struct Heard {
-    /// What each said of the time, and when we heard it.
+pub struct LastReports {
+    /// The time in each one's last report, and when it arrived.
     nodes: HashMap<String, (String, Instant)>,
 }
 
-impl Heard {
-    /// Takes the time out of what is told, where it would make each look like news.
+impl LastReports {
+    /// Removes the time from a report, which would make every report look like a change.
     pub fn note(&mut self, news: News<NodeStatus>, now: Instant) -> News<NodeStatus> {
         if let News::Gone(name) = &news {
             self.nodes.remove(name);
@@ -28,7 +28,7 @@ impl Heard {
 
     fn of_node(&mut self, name: &str, mut status: NodeStatus, now: Instant) -> NodeStatus {
         let updated = std::mem::take(&mut status.updated);
-        // A list, or a label by somebody else, comes with the time of before.
+        // A list, or a label that another client set, has the earlier time.
         match self.nodes.get_mut(name) {
             Some((known, _)) if *known == updated => {}
             Some(known) => *known = (updated, now),
@@ -60,18 +60,19 @@ mod tests {
         let status = |updated: &str| NodeStatus { updated: updated.into(), ..Default::default() };
         let is = |name: &str, updated: &str| News::Is(name.into(), status(updated));
         let listed = |name: &str, updated: &str| News::Listed(name.into(), status(updated));
-        let mut heard = Heard::default();
-        let silent =
-            |heard: &Heard, seconds| heard.silent(at(seconds)).into_iter().collect::<String>();
-        // What was written long ago is no reason: we have just begun to listen.
+        let mut heard = LastReports::default();
+        let silent = |heard: &LastReports, seconds| {
+            heard.silent(at(seconds)).into_iter().collect::<String>()
+        };
+        // An old report is no reason: the watch has only just begun.
         heard.note(listed("a", "2001-01-01T00:00:00Z"), begin);
         heard.note(listed("b", "2001-01-01T00:00:00Z"), begin);
         heard.note(listed("c", ""), begin);
         assert_eq!(silent(&heard, 179), "");
-        let told = heard.note(is("a", "2026-01-01T00:00:00Z"), at(60));
-        assert!(matches!(told, News::Is(_, status) if status == NodeStatus::default()));
+        let first = heard.note(is("a", "2026-01-01T00:00:00Z"), at(60));
+        assert!(matches!(first, News::Is(_, status) if status == NodeStatus::default()));
         assert_eq!(silent(&heard, 180), "bc");
-        // A list tells nothing new of those that wrote nothing.
+        // A list is no report of those that wrote nothing.
         heard.note(listed("a", "2026-01-01T00:00:00Z"), at(200));
         heard.note(listed("b", "2001-01-01T00:00:00Z"), at(200));
         heard.note(listed("c", "2026-01-01T00:02:00Z"), at(200));

@@ -8,24 +8,24 @@ use vcc_port::links::Link;
 
 use super::Ports;
 use super::held::Held;
-use super::left::{Again, Left};
+use super::unattached::{Retry, Unattached};
 use crate::journal;
 
 /// How often. All devices of the namespace are listed for it.
 const COMPARE: Duration = Duration::from_secs(5);
 
 impl Ports {
-    /// Looks at what no event tells.
-    pub(crate) fn look_around(&mut self, policy: &Policy) {
-        self.churn.look();
+    /// Checks everything that has no event.
+    pub(crate) fn check_regularly(&mut self, policy: &Policy) {
+        self.churn.expire();
         self.leave_to_domains();
         self.catch_up(policy);
-        self.try_again(policy);
+        self.retry_due(policy);
         self.compare_packets();
         self.look_at_neighbours();
     }
 
-    /// Finds ports whose packets somebody else takes before vcc sees them.
+    /// Finds ports whose packets another program takes before vcc sees them.
     fn compare_packets(&mut self) {
         if self.compared.is_some_and(|at| at.elapsed() < COMPARE) {
             return;
@@ -34,15 +34,15 @@ impl Ports {
         let compared = coexistence::packets().map(|packets| {
             for (ifindex, held) in &mut self.held {
                 if let Some(packets) = packets.get(ifindex) {
-                    held.look_at_sight(*packets);
+                    held.check_visibility(*packets);
                 }
             }
         });
-        let what = "cannot tell whether ports see their packets";
+        let what = "cannot check whether ports see their packets";
         journal::failure(&mut self.cannot_compare, what, compared);
     }
 
-    /// Lets go of devices that processes of `vcc domain` have begun to serve.
+    /// Releases devices that processes of `vcc domain` have begun to serve.
     fn leave_to_domains(&mut self) {
         let taps = vcc_view::taps();
         let is_served = |held: &Held| {
@@ -56,75 +56,79 @@ impl Ports {
             let name = held.port.device().to_owned();
             held.emitting = None;
             if let Err(error) = held.port.detach() {
-                journal::warning(&format!("{name} is served, but {error}"));
+                journal::warning(&format!(
+                    "{name} is served by `vcc domain`, but stays a port as well: {error}"
+                ));
             }
             self.leave_served(&Link { index, name, is_exact: true });
         }
     }
 
-    /// Finds ports that have drained, were detached by another process, or have gone.
+    /// Finds ports that have drained, were detached by another process, or whose device is gone.
     pub(crate) fn catch_up(&mut self, policy: &Policy) {
         let mut off = Vec::new();
         let mut emits_again = false;
         for (ifindex, held) in &mut self.held {
-            held.look_at_usage();
+            held.check_usage();
             held.draining = held.port.drains().unwrap_or(held.draining);
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
                 off.push(*ifindex);
-            } else if held.emitting.as_ref().is_some_and(|emitting| !emitting.goes_on())
+            } else if held.emitting.as_ref().is_some_and(|emitting| !emitting.is_running())
                 || held.silent.is_some()
             {
                 held.emitting = None;
                 emits_again = true;
             }
         }
-        // The device that sent may have gone, and another one of its guest is here.
+        // The sending device may be gone while another one of its guest is here.
         if emits_again || self.has_silent_guest() {
             self.emit(policy);
         }
-        // The port of a device that has just gone is detached as well; the news is still to come.
+        // The port of a device that is just gone counts as detached too; its event follows.
         for ifindex in off {
             if self.held.get(&ifindex).is_some_and(|held| !held.port.has_device()) {
-                self.gone(ifindex);
+                self.device_gone(ifindex);
             } else if let Some(held) = self.held.remove(&ifindex) {
                 let wanted = policy.port_of(held.port.device()).is_some();
-                self.let_go(held, wanted);
+                self.release(held, wanted);
             }
         }
         for held in std::mem::take(&mut self.elsewhere) {
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
-                self.let_go(held, false);
+                self.release(held, false);
             } else {
                 self.elsewhere.push(held);
             }
         }
     }
 
-    fn try_again(&mut self, policy: &Policy) {
-        let due = |left: &Left| left.again.is_some_and(Again::is_due);
+    fn retry_due(&mut self, policy: &Policy) {
+        let due = |left: &Unattached| left.again.is_some_and(Retry::is_due);
         let again: Vec<Link> =
             self.left.values().filter(|left| due(left)).map(|left| left.link.clone()).collect();
         for link in again {
-            self.is(&link, policy);
+            self.device_changed(&link, policy);
         }
     }
 
     /// A port has drained, or was detached by another process, though the policy may want it.
-    fn let_go(&mut self, mut held: Held, wanted: bool) {
+    fn release(&mut self, mut held: Held, wanted: bool) {
         held.emitting = None;
         let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
         let off = held.port.is_attached().is_ok_and(|attached| !attached);
         match held.port.detach() {
-            // The process that detached it removed the pins, unless its device went away unseen.
+            // The process that detached it removed the pins, unless the device vanished unnoticed.
             _ if off => {}
             Ok(_) => journal::info(&format!("{device}: drained and detached")),
-            Err(error) => journal::warning(&format!("{device}: drained, but {error}")),
+            Err(error) => {
+                journal::warning(&format!("{device}: drained, but not detached: {error}"))
+            }
         }
         if wanted {
             let reason = "detached by hand; a reload attaches it again".to_owned();
             journal::notice(&format!("{device}: {reason}"));
             let link = Link { index, name: device, is_exact: true };
-            self.left.insert(index, Left { link, reason, is_served: false, again: None });
+            self.left.insert(index, Unattached { link, reason, is_served: false, again: None });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the cluster and the host are like, as far as the policies ask.
+//! The pods, namespaces and devices that the policies refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::resource::{Labels, Pod};
 use crate::selector::PodSelector;
 
 #[derive(Clone, Debug, Default)]
-pub struct Scene {
+pub struct ClusterState {
     /// The labels of namespaces, by name.
     pub namespaces: BTreeMap<String, Labels>,
     /// The node's own pods, by UID.
@@ -16,15 +16,15 @@ pub struct Scene {
     pub devices: BTreeMap<String, String>,
     /// Pods of the whole cluster that rules name as peers, by UID.
     pub peers: BTreeMap<String, Pod>,
-    /// The selectors of peers that nobody has told of yet.
-    pub unheard: BTreeSet<String>,
-    /// Nobody has told of namespaces yet, and some selector asks for their labels.
-    pub are_namespaces_unheard: bool,
+    /// The selectors of peers whose pods are not listed yet.
+    pub missing_peers: BTreeSet<String>,
+    /// Namespaces are not listed yet, and some selector asks for their labels.
+    pub are_namespaces_missing: bool,
 }
 
-impl Scene {
-    pub fn has_heard_all(&self) -> bool {
-        self.unheard.is_empty() && !self.are_namespaces_unheard
+impl ClusterState {
+    pub fn is_complete(&self) -> bool {
+        self.missing_peers.is_empty() && !self.are_namespaces_missing
     }
 
     /// Whether a selector means a pod.
@@ -57,7 +57,7 @@ pub fn has_device(pod: &Pod) -> bool {
     !pod.host_network && !pod.has_ended
 }
 
-/// What has to be watched for policies.
+/// The objects to watch for policies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Some selector asks for labels of namespaces.
@@ -67,7 +67,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    pub fn of<'a>(readings: impl Iterator<Item = &'a Reading>) -> Self {
+    pub fn from_readings<'a>(readings: impl Iterator<Item = &'a Reading>) -> Self {
         let mut needs = Self::default();
         for reading in readings {
             let ports = reading.spec.ports.iter().filter_map(|port| port.pods.as_ref());

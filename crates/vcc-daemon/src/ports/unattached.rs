@@ -5,28 +5,28 @@ use std::time::{Duration, Instant};
 use vcc_port::links::Link;
 
 /// A device that should be a port and is not, and the reason.
-pub(crate) struct Left {
+pub(crate) struct Unattached {
     pub link: Link,
     pub reason: String,
-    /// It is the port of a process of `vcc domain`, which is no problem.
+    /// A process of `vcc domain` serves it, which is no problem.
     pub is_served: bool,
     /// None: it was detached by hand, and only a reload attaches it again.
-    pub(super) again: Option<Again>,
+    pub(super) again: Option<Retry>,
 }
 
-/// When to attach again after a failure: no event tells that its cause has gone.
+/// When to attach again after a failure: no event announces that its cause is gone.
 #[derive(Clone, Copy)]
-pub(super) struct Again {
+pub(super) struct Retry {
     at: Instant,
     pause: Duration,
 }
 
-impl Again {
+impl Retry {
     const FIRST: Duration = Duration::from_secs(1);
     const LAST: Duration = Duration::from_secs(60);
 
     /// After a failure, which may have followed others: exponential backoff.
-    pub(super) fn after(before: Option<Again>) -> Self {
+    pub(super) fn after(before: Option<Retry>) -> Self {
         let pause = before.map_or(Self::FIRST, |before| (before.pause * 2).min(Self::LAST));
         Self { at: Instant::now() + pause, pause }
     }

@@ -1,4 +1,4 @@
-//! What keeps a node's status short, whatever the policies are like: etcd has one of each node, and takes
+//! Keeps a node's status short under any policies: etcd has one of each node, and takes
 //! no object beyond 1.5 MiB.
 
 use vcc_policy::text::char_boundary;
@@ -8,14 +8,14 @@ use crate::status::NodeStatus;
 /// As JSON. With as many policies as a node reads, of the longest names, it still has all of them.
 pub const MOST_BYTES: usize = 128 << 10;
 
-/// Names, of which a reader needs no more than a few.
+/// The first few names; a reader needs no more.
 pub fn a_few(names: &[String]) -> String {
     const FEW: usize = 3;
     let more = if names.len() > FEW { ", ..." } else { "" };
     format!("{}{more}", names[..names.len().min(FEW)].join(", "))
 }
 
-/// Shortens first what it says of policies, the less important the sooner.
+/// Shortens the messages about policies first, beginning with the least important.
 pub fn shorten(status: &mut NodeStatus, most_bytes: usize) {
     /// A status is read by people.
     const MOST_PROBLEMS: usize = 32;
@@ -43,7 +43,7 @@ pub fn shorten(status: &mut NodeStatus, most_bytes: usize) {
     }
     if status.policies.len() < before {
         let many = before - status.policies.len();
-        status.problems.push(format!("there is no room here for {many} more policies"));
+        status.problems.push(format!("{many} more policies are not listed: the status is full"));
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         let most = shortened(status(2000, 253, 1));
         assert!(most.policies.len() > 200 && most.policies[0].messages.is_empty());
         let left_out = 2000 - most.policies.len();
-        let problem = format!("there is no room here for {left_out} more policies");
+        let problem = format!("{left_out} more policies are not listed: the status is full");
         assert_eq!(most.problems, [problem]);
     }
 
