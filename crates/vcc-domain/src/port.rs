@@ -7,6 +7,7 @@ mod judging;
 mod moving;
 mod pacing;
 mod path_mtu;
+mod recording;
 mod repairing;
 mod room;
 mod snooping;

@@ -3,7 +3,6 @@
 use vcc_engine::{FlowState, sys};
 
 use crate::bytes::{self, BadBytes};
-use crate::port::Port;
 use vcc_engine::FlowKey;
 
 /// ACKs that wait for a reader, which comes every few milliseconds: more than a million per second.
@@ -28,8 +27,8 @@ pub struct Recorded {
 #[derive(Clone)]
 pub(crate) struct Recording {
     /// None: all.
-    flow: Option<FlowKey>,
-    recorded: Recorded,
+    pub(crate) flow: Option<FlowKey>,
+    pub(crate) recorded: Recorded,
 }
 
 impl Recording {
@@ -45,28 +44,6 @@ impl Recording {
             false => *lost += 1,
         }
         has_room
-    }
-}
-
-impl Port {
-    /// Begins to record a flow, or all. Returns false if there is a recording already.
-    pub fn begin_recording(&mut self, flow: Option<FlowKey>) -> bool {
-        let is_free = self.recording.is_none();
-        self.recording.get_or_insert(Recording { flow, recorded: Recorded::default() });
-        is_free
-    }
-
-    /// Takes what was recorded since the last time. The memory of `taken` is used again.
-    pub fn take_recorded(&mut self, taken: &mut Recorded) {
-        taken.acks.clear();
-        if let Some(Recording { recorded, .. }) = &mut self.recording {
-            taken.lost = recorded.lost;
-            std::mem::swap(&mut taken.acks, &mut recorded.acks);
-        }
-    }
-
-    pub fn end_recording(&mut self) {
-        self.recording = None;
     }
 }
 

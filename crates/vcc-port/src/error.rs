@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{capabilities, kernel, limits, timers};
+use crate::{capabilities, kernel, limits};
 
 /// The verifier's refusal of a program.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub enum Error {
     #[error(
         "{}, so connections of `{device}` are forgotten only while the daemon is up: start `vcc run`, then \
          attach",
-        timers::lack()
+        kernel::lack_of_timers()
     )]
     NeedsDaemon { device: String },
 

@@ -87,6 +87,11 @@ pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
+/// Why the daemon has to turn the wheels, for a message.
+pub(crate) fn lack_of_timers() -> String {
+    format!("Linux {} gives BPF programs no timers", release())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

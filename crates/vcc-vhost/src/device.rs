@@ -17,12 +17,13 @@ use crate::dirty::GuestMemory;
 use crate::event::{Event, Journal, Tell};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
+use crate::offload::Offload;
 use crate::rarp;
 use crate::ring::Ring;
 use crate::rings;
 use crate::steering::Steering;
 use crate::wake::now_ns;
-use crate::wire::{Offload, Wire};
+use crate::wire::Wire;
 
 /// Frames of a ring or of the wire in a turn, so that each gets its own.
 const BATCH: usize = 64;

@@ -4,7 +4,7 @@
 use vcc_domain::{Checksum, Frame};
 
 use crate::features::Features;
-use crate::wire::Offload;
+use crate::offload::Offload;
 
 /// Bytes of a virtio-net header.
 pub const HEADER_BYTES: usize = 12;

@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use crate::header::HEADER_BYTES;
-use crate::wire::{Offload, Wire};
+use crate::offload::Offload;
+use crate::wire::Wire;
 
 const TUN: &str = "/dev/net/tun";
 

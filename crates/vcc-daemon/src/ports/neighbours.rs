@@ -7,7 +7,6 @@ use vcc_port::Error;
 use vcc_port::coexistence::{self, Around, Finding};
 
 use super::Ports;
-use super::held::Held;
 use crate::journal;
 
 /// How often ports are chosen to be looked at. All devices of the namespace are listed for it.
@@ -77,8 +76,10 @@ impl Ports {
         let now = Instant::now();
         self.chosen = Some(now);
         self.ask_for_revisions();
-        let due = |held: &Held| Some((held.neighbours.urgency(now)?, held.port.ifindex()));
-        let mut due: Vec<_> = self.held.values().filter_map(due).collect();
+        let all = self.held.values();
+        let mut due: Vec<_> = all
+            .filter_map(|held| Some((held.neighbours.urgency(now)?, held.port.ifindex())))
+            .collect();
         due.sort_unstable_by_key(|(urgency, _)| Reverse(*urgency));
         due.truncate(MOST_PORTS);
         if due.is_empty() {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use vcc_engine::sys;
 
 use super::Port;
-use super::snooping::Snooping;
 use super::thinning::ReceiveRing;
 use crate::frame::Out;
 use crate::table::{Entry, FlowId};
@@ -39,8 +38,8 @@ impl Port {
 
     /// Is there something to send, to either side, when the guest makes room?
     pub fn waits_for_room(&self) -> bool {
-        let Snooping { waiting, narrow, .. } = &self.snooping;
-        !(waiting.is_empty() && narrow.is_empty() && self.thinning.is_empty())
+        let snooping = &self.snooping;
+        !(snooping.waiting.is_empty() && snooping.narrow.is_empty() && self.thinning.is_empty())
     }
 
     /// Peers that have fallen silent leave their buffers to the others.

@@ -1,6 +1,6 @@
 //! Addresses of the emulated hosts.
 
-use super::host::Family;
+use super::family::Family;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use vcc_fabric::HostId;
 

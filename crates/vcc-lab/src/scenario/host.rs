@@ -14,14 +14,6 @@ pub enum HostForm {
     Tap,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    #[default]
-    Ipv4,
-    Ipv6,
-}
-
 #[derive(Debug, Clone)]
 pub struct HostSpec {
     pub ecn: bool,

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod chaos;
+mod family;
 mod host;
 #[cfg(test)]
 pub mod made;
@@ -16,7 +17,8 @@ pub use addresses::{address, ipv4_address, prefix_bits};
 #[cfg(test)]
 pub use chaos::Change;
 pub use chaos::Chaos;
-pub use host::{Family, HostForm, HostSpec, Limits};
+pub use family::Family;
+pub use host::{HostForm, HostSpec, Limits};
 pub use parameters::{BARE_IPV6, QUIET_IPV6, TcpSwitches, bare_ipv6, tcp as tcp_parameters};
 pub use plan::{FlowSpec, Plan};
 pub use translation::{MAX_FLOWS, PoolShare, Translation};

@@ -1,6 +1,6 @@
 //! Kernel parameters of the guests, below /proc/sys/net.
 
-use super::host::Family;
+use super::family::Family;
 use serde::Deserialize;
 
 /// No neighbour discovery, no router solicitation: nothing on the wire but the experiment.

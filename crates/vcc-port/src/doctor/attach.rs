@@ -119,7 +119,7 @@ fn timers() -> Found {
     if timers::are_there() {
         return Ok("the kernel's".into());
     }
-    let lack = timers::lack();
+    let lack = kernel::lack_of_timers();
     match timers::are_wheels_still() {
         Ok(false) => Ok(format!("the daemon turns the wheels of ports every 1 to 16 ms: {lack}")),
         Ok(true) => Err(Missing::new(

@@ -29,11 +29,6 @@ pub fn are_wheels_still() -> Result<bool> {
     Ok(!are_there() && bpffs::has_home()? && !pins::is_empty()? && !Governor::is_there()?)
 }
 
-/// Why the daemon has to turn the wheels, for a message.
-pub(crate) fn lack() -> String {
-    format!("Linux {} gives BPF programs no timers", kernel::release())
-}
-
 #[cfg(test)]
 mod tests {
     use vcc_testing::can_attach;

@@ -9,9 +9,9 @@ use super::backlog::Arrival;
 use super::{BATCH, Device, Rings};
 use crate::features::Features;
 use crate::header::{HEADER_BYTES, Header};
+use crate::offload::Offload;
 use crate::rings::{self, Placed};
 use crate::wake::now_ns;
-use crate::wire::Offload;
 
 impl Device {
     /// A guest without buffers leaves the frames where they are. True if more may wait.

@@ -3,7 +3,7 @@
 /// Lines that are not run here, each as it stands in a page, and the test that runs it, or why none can.
 /// An entry that no page has any more fails a test.
 pub const ELSEWHERE: &[(&str, &str)] = &[
-    ("make demo", "minutes: `vcc lab run` of it is run short by lab.rs"),
+    ("make demo", "minutes: `vcc-lab run` of it is run short by runs.rs of vcc-lab"),
     ("make test", "this is it"),
     ("faults/run.sh", "scripts/test.sh tries some of them"),
     ("make prove", "scripts/test.sh runs the quick proofs"),
@@ -58,11 +58,11 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("systemctl restart libvirtd", "libvirt.rs runs the hook"),
     ("make install", "scripts/test/install.sh, below a directory"),
     (
-        "vcc lab run overlay-guess --runs 1 --json a.json",
+        "vcc-lab run overlay-guess --runs 1 --json a.json",
         "minutes: its parts are tested in vcc-lab",
     ),
     (
-        "vcc lab run overlay-guess-fast --runs 1 --json b.json",
+        "vcc-lab run overlay-guess-fast --runs 1 --json b.json",
         "minutes: its parts are tested in vcc-lab",
     ),
     (
@@ -70,10 +70,10 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
          @tsv' a.json b.json",
         "reads what those two wrote",
     ),
-    ("vcc lab run vcc-fig11", "minutes: run short by lab.rs"),
-    ("vcc lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs"),
-    ("vcc lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs"),
-    ("vcc lab report results/", "reads what others wrote: page.rs"),
+    ("vcc-lab run vcc-fig11", "minutes: run short by runs.rs of vcc-lab"),
+    ("vcc-lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs of vcc-lab"),
+    ("vcc-lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs of vcc-lab"),
+    ("vcc-lab report results/", "reads what others wrote: page.rs of vcc-lab"),
     ("vcc domain --socket PATH --tap tap1", "goes on until it is killed: run by live/"),
     (
         "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit",
@@ -83,14 +83,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
         "goes on until it is killed: run by live/",
     ),
-    ("vcc bench connections", "half a minute, and 1.5 GB: run short by measuring.rs"),
-    ("vcc bench datapath", "minutes: run short by measuring.rs"),
-    ("vcc bench domain", "run short by measuring.rs"),
-    ("vcc bench flood", "minutes: run short by measuring.rs"),
-    ("vcc bench host", "half a minute, and 1.5 GB: run short by measuring.rs"),
-    ("vcc bench ports", "minutes: run short by measuring.rs"),
-    ("vcc bench verifier", "run by measuring.rs"),
-    ("vcc bench virtual", "minutes: run short by measuring.rs"),
+    ("vcc-lab bench connections", "half a minute, and 1.5 GB: run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench datapath", "minutes: run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench domain", "run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench flood", "minutes: run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench host", "half a minute, and 1.5 GB: run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench ports", "minutes: run short by bench.rs of vcc-lab"),
+    ("vcc-lab bench verifier", "run by bench.rs of vcc-lab"),
+    ("vcc-lab bench virtual", "minutes: run short by bench.rs of vcc-lab"),
 ];
 
 const NO_DOCKER: &str =

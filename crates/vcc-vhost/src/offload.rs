@@ -1,0 +1,25 @@
+//! What a guest accepts of frames that are not as on a wire.
+
+use crate::features::Features;
+
+/// What a guest accepts in a frame to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offload {
+    /// Checksums to be completed.
+    pub checksum: bool,
+    /// Super-segments.
+    pub tso4: bool,
+    pub tso6: bool,
+    /// Super-segments with CWR.
+    pub ecn: bool,
+}
+
+impl Offload {
+    /// Segmentation needs checksums (virtio 1.2, 5.1.3.1).
+    pub(crate) fn of(features: Features) -> Self {
+        let checksum = features.has(Features::GUEST_CSUM);
+        let [tso4, tso6] =
+            [Features::GUEST_TSO4, Features::GUEST_TSO6].map(|bit| checksum && features.has(bit));
+        Offload { checksum, tso4, tso6, ecn: (tso4 || tso6) && features.has(Features::GUEST_ECN) }
+    }
+}
