@@ -153,7 +153,7 @@ fn circle(uses: &BTreeMap<String, BTreeSet<String>>, from: &str) -> Option<Vec<S
     let mut seen = BTreeSet::new();
     while let Some(way) = ways.pop() {
         for next in uses.get(&way[way.len() - 1]).into_iter().flatten() {
-            let longer = [way.as_slice(), &[next.clone()]].concat();
+            let longer = [way.as_slice(), std::slice::from_ref(next)].concat();
             if next == from {
                 return Some(longer);
             }

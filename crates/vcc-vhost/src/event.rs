@@ -101,7 +101,7 @@ impl fmt::Display for Event {
                 f,
                 "the guest moves: hands {connections} of its connections over, in {bytes} bytes"
             ),
-            Event::Stays => f.write_str("the guest stays here: goes on with its connections"),
+            Event::Stays => f.write_str("the guest stays here: serving its connections again"),
             Event::Left { connections } => {
                 write!(f, "the guest has left with {connections} of its connections")
             }

@@ -20,7 +20,7 @@ pub fn page(name: &str, record: &Record) -> String {
         .map(cells)
         .collect();
     let mut parts = vec![
-        format!("<!-- `vcc lab report --record` makes this page of results/data/{name}.json. -->"),
+        format!("<!-- `vcc-lab report --record` makes this page of results/data/{name}.json. -->"),
         format!("# {}: {}", code(&record.experiment), line(&record.title)),
         format!("{}. [All results](../results.md)", conclusion(record)),
         table(&HEAD, &rows).trim_end().to_owned(),
