@@ -7,8 +7,14 @@ set -eu
 # clang compiles the BPF programs and llvm-strip strips them; libclang is for bindgen; libbpf-dev and
 # linux-libc-dev provide the BPF headers; libelf and zlib are the loader's. The lab compares vcc with
 # haproxy.
-packages='clang-16 llvm-16 clang-format-16 libclang1-16 libbpf-dev libelf-dev zlib1g-dev
-linux-libc-dev pkg-config iproute2 ethtool haproxy'
+# Debian 12 has LLVM 16, whose clang-format made the sources look as they do; Debian 13 has LLVM 19.
+llvm=16
+if grep -qs '^VERSION_ID="1[3-9]"' /etc/os-release && ! command -v clang-16 >/dev/null; then
+	llvm=19
+fi
+packages="clang-$llvm llvm-$llvm libclang1-$llvm libbpf-dev libelf-dev zlib1g-dev linux-libc-dev pkg-config
+iproute2 ethtool haproxy"
+[ "$llvm" -ne 16 ] || packages="$packages clang-format-16"
 
 fail() {
 	echo "install-deps: $*" >&2
@@ -91,7 +97,7 @@ fi
 # passt are for virtual machines (live-domain), QEMU and busybox for Debian's kernels; the runtime of
 # clang's sanitizers is a package of its own.
 if [ "${1-}" = verify ]; then
-	for package in liblwip-dev qemu-system-x86 busybox-static xz-utils passt libclang-rt-16-dev; do
+	for package in liblwip-dev qemu-system-x86 busybox-static xz-utils passt "libclang-rt-$llvm-dev"; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
 fi

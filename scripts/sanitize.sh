@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit 1
 host=$(rustc -vV | sed -n 's/^host: //p')
 work=${CARGO_TARGET_DIR:-target}/sanitize
 log=$work/log
-clang=${CLANG:-clang-16}
+clang=${CLANG:-$(command -v clang-16 clang-19 clang | head -n 1)}
 sanitizers=address,undefined
 packages=(vcc-engine vcc-domain vcc-vhost vcc-fuzz)
 mkdir -p "$work" || exit 1
