@@ -46,7 +46,7 @@ rule 1 `web` does not match:
     role is client, not server
     VLAN is 7, not untagged
 rule 2 `shared` matches (peer port 443):
-    the fabric sees dctcp, whatever the guest's own congestion control
+    the fabric sees dctcp, under any congestion control of the guest
     its window is a share of the 2M of pool `gold`, with weight 3
     its window is at most 100Mbit/s times its RTT
     settings that are not the default: `rto_min = \"10ms\"`

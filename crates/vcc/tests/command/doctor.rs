@@ -33,7 +33,7 @@ fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {
     assert!(!attach.contains("MISSING"), "{said}");
     assert!(lab.contains("no `ethtool` in $PATH"), "{said}");
     assert!(lab.contains("vcc can attach; "), "{said}");
-    assert!(lab.ends_with(" missing that only the lab needs.\n"), "{said}");
+    assert!(lab.ends_with(" missing, which only the lab needs.\n"), "{said}");
     let said = without_tools(&["doctor", "--json"]).well();
     assert!(said.contains("no `ip` in $PATH"), "{said}");
 }

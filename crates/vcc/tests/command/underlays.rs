@@ -62,7 +62,7 @@ fn a_connection_continues_under_each_version_and_without_any() {
         let gentle = Gentle::new();
         let printed = gentle.underlay("build gentle.h").well();
         assert!(printed.starts_with("gentle: Reno with a reduction by an eighth ("), "{printed}");
-        assert!(printed.contains("7 deliberate faults noticed"), "{printed}");
+        assert!(printed.contains("7 deliberate faults detected"), "{printed}");
         assert_eq!(gentle.underlay("load gentle.o").well(), "gentle: loaded\n");
         let again = gentle.underlay("load gentle.o").well();
         assert_eq!(again, "gentle: is loaded already, in this version\n");

@@ -215,7 +215,7 @@ fn news_that_could_not_be_heard_is_made_up_for() {
         ip("link delete port1");
         ip("link add port2 type veth peer name guest3");
         daemon.signal(libc::SIGCONT);
-        daemon.wait_for_log("lost news of network devices");
+        daemon.wait_for_log("events of network devices were lost");
         daemon.wait_for_log("port2: attached");
         assert_eq!(place.ports(), [("port2".to_owned(), 0)]);
     });

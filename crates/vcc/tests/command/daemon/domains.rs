@@ -110,7 +110,7 @@ fn a_process_of_another_file_is_not_reloaded_and_a_silent_one_is_reported() {
         let daemon = place.run();
         daemon.is_ready();
         let printed = place.vcc("policy apply").well();
-        let expected = format!("tap0: is under {}, which was not read again\n", own.display());
+        let expected = format!("tap0: uses {}, which was not read again\n", own.display());
         assert!(printed.ends_with(&expected), "{printed}");
 
         let silent = UnixListener::bind(place.path("run/domains/tap1")).expect("a socket");

@@ -28,7 +28,7 @@ impl Agent {
     #[track_caller]
     fn waits_for_a_policy(&self) {
         self.comes_to("it says so", || {
-            self.vcc("status").stderr.contains("as soon as the cluster's policies are here")
+            self.vcc("status").stderr.contains("as soon as the cluster's policies arrive")
         });
     }
 
@@ -55,7 +55,7 @@ fn a_node_keeps_running_without_the_api_server() {
         agent.run();
         agent.keeps_running();
         let output = agent.vcc("policy apply").complaint(1);
-        assert!(output.contains("this host's policy is that of its cluster"), "{output}");
+        assert!(output.contains("this host takes its policy from its cluster"), "{output}");
 
         cluster.start_api_server();
         let wider = json!({
@@ -74,7 +74,7 @@ fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
         let _pod_side = guest();
         let agent = under_base(cluster);
         let output = agent.vcc("policy apply").complaint(1);
-        assert!(output.contains("this host's policy is that of its cluster"), "{output}");
+        assert!(output.contains("this host takes its policy from its cluster"), "{output}");
         let pid = agent.child.as_ref().expect("a process").id();
         let sent = Command::new("kill").args(["-HUP", &pid.to_string()]).status().expect("kill");
         assert!(sent.success());

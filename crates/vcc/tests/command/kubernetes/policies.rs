@@ -102,7 +102,7 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         // Two of one priority: the one in force keeps it.
         let other = json!({ "rules": [{ "name": "s", "mode": "ignore" }] });
         cluster.apply(&policy("other", other));
-        let why = "the VccPolicy `base` has the priority 500 too";
+        let why = "the VccPolicy `base` also has the priority 500";
         agent.comes_to(why, || field(cluster, "vccpolicy/other", ".status.message").contains(why));
 
         cluster.kubectl(&["delete", "vccpolicy", "--all"]);
