@@ -162,7 +162,7 @@ enum vcc_mark {
 	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
 	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
 	COUNT_MARK = 0x7663636f,  /* only count the flows that depend on the translation */
-	MOVE_MARK = 0x7663756d,	  /* let flows of one underlay go on by another */
+	MOVE_MARK = 0x7663756d,	  /* move flows of one underlay to another */
 	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
 	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
@@ -325,7 +325,7 @@ enum vcc_count {
 	COUNT_OTHER_TUNNEL,    /* inside another tunnel than the connection of these addresses */
 	COUNT_CANNOT_MARK,     /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
 	COUNT_ONE_DIRECTION,   /* a connection of which one direction does not pass this port */
-	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection goes on */
+	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection continues */
 	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
 	COUNT_IN_FRAGMENTS,    /* a connection whose guest sends in fragments: released */
 	COUNT_MAX,

@@ -2,8 +2,8 @@
 /*
  * The program of the usual segment: of an established connection, new data or an ACK of new data,
  * with no options but timestamps or a report, and nothing was lost or marked (header_prediction.h).
- * Whatever it does not take it hands on, unchanged, to the whole engine behind it. The whole engine
- * would do the same with what it takes.
+ * It hands all other segments, unchanged, to the whole engine behind it. The whole engine would do
+ * the same with those that it takes.
  *
  * A tail call begins a new stack, so both programs have all of it.
  */

@@ -53,7 +53,7 @@ static __always_inline int arrival_judge(struct vcc_flow *f, const struct vcc_ke
 /*
  * Holds the flow that the port has of the connection. Returns 0 if the description is to take its
  * place: the flow has left its rule then. Else it is not held: EALREADY, its guest comes back to
- * it; EEXIST, the port goes on with it.
+ * it; EEXIST, the port keeps it.
  */
 static __always_inline int hold_outdone(struct vcc_entry *e, const struct vcc_flow *described,
 					const struct vcc_port *port, const struct vcc_key *key,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay, whatever their
- * age: a table of a sixteenth of the flows', in which the least recently used gives way.
+ * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay at any age: a
+ * table of a sixteenth of the flows', in which the least recently used gives way.
  */
 #ifndef VCC_DATAPATH_MINISOCK_H
 #define VCC_DATAPATH_MINISOCK_H
@@ -63,7 +63,7 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 		return 0;
 	uint64_t tag = flow_tag(key);
 
-	/* Filled in where it lies, for want of stack; `check` comes last. */
+	/* Filled in place, to save stack; `check` comes last. */
 	if (bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
 		return -1;
 	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);

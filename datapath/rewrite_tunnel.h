@@ -6,7 +6,7 @@
  * with its own, the sum is the same whatever they say. What is left is what no inner checksum
  * covers: IPv6's fields, and lengths. In a super-segment the kernel has not computed it yet.
  *
- * The kernel's helpers take CHECKSUM_PARTIAL to be about the field that they are told of. Here it
+ * The kernel's helpers assume that CHECKSUM_PARTIAL is about the field that they are given. Here it
  * may be about the outer one, so the inner one is written as it has to be.
  */
 #ifndef VCC_REWRITE_TUNNEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Accurate ECN (RFC 9768) between vcc and a peer, in the name of a guest that has not agreed on it:
- * the handshake, and the receiver half, which tells the peer what its segments met. The sender
+ * the handshake, and the receiver half, which reports to the peer what its segments met. The sender
  * half, which reads the peer's counters, is in marks.h.
  *
  * An AccECN end counts the marked packets that it receives (r.cep) and sends the count's last three
@@ -114,7 +114,7 @@ VCC_INLINE void accecn_start_accepted(struct vcc_flow *f, const struct vcc_segme
 }
 
 /*
- * To-guest: the ACK that completes a passive open tells how the SYN-ACK arrived. With data the
+ * To-guest: the ACK that completes a passive open reports how the SYN-ACK arrived. With data the
  * field is the counter, and 1, 5 and 7 are reserved; zero comes from a path that clears it (3.2.2.1
  * and 3.2.2.4).
  */
@@ -166,12 +166,12 @@ VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest: the segment carries the counter; the ACK of a SYN-ACK tells how that arrived
+ * From-guest: the segment carries the counter; the ACK of a SYN-ACK reports how that arrived
  * (3.2.2.1).
  *
  * Segmentation of a super-segment clears CWR in all but the first (RFC 3168, 6.1.2; Linux:
- * tcp_gso_segment), so a value with that bit would seem to run back. There the counter goes on to
- * the next value without, which is up to two marks too many.
+ * tcp_gso_segment), so a value with that bit would seem to run back. There the counter advances to
+ * the next value without that bit, which reports up to two marks too many.
  */
 VCC_INLINE void accecn_write(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {

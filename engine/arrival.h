@@ -4,11 +4,11 @@
  * end; the state of its sender half begins anew, with the window that it had, because this host's
  * path and clock are others.
  *
- * The host before may have gone on after it described the flow, if the guest still ran: then the
- * numbers lag. The guest's segments tell how much it has sent, and the peer's ACKs how much of that
- * has arrived, until all that was sent before is acknowledged: it is no news here. Until the guest
- * is heard, a segment to it that is ahead of the flow is one that it refuses: it passes with the
- * window that the guest was shown (to_guest.h).
+ * The previous host may have continued after it described the flow, if the guest still ran: then
+ * the numbers lag. The guest's segments show how much it has sent, and the peer's ACKs how much of
+ * that has arrived, until all that was sent before is acknowledged: it is no news here. Until the
+ * guest is heard, a segment to it that is ahead of the flow is one that it refuses: it passes with
+ * the window that the guest was shown (to_guest.h).
  */
 #ifndef VCC_ARRIVAL_H
 #define VCC_ARRIVAL_H
@@ -121,9 +121,9 @@ VCC_INLINE bool is_far_ahead(const struct vcc_flow *f, uint32_t at, uint32_t seq
 }
 
 /*
- * From-guest: a segment tells what the guest has sent before it. The first one tells what it has
- * received, too, and track_receiver() believes it. Where the flow is policed, only the first
- * counts, or the guest would move its own edge before the peer's ACK of each flight.
+ * From-guest: a segment shows what the guest has sent before it. The first one shows what it has
+ * received, too, and track_receiver() believes it. Where the flow is policed, only the first is
+ * believed, or the guest would move its own edge before the peer's ACK of each flight.
  */
 VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s)

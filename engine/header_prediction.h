@@ -76,7 +76,7 @@ VCC_INLINE void predicted_from_guest(struct vcc_flow *f, const struct vcc_params
 
 /*
  * Does the segment bring a report that is newer than the last, free of marks and no more than was
- * sent, or none that is missed?
+ * sent, or does it bring none while none is overdue?
  */
 VCC_INLINE bool is_predicted_report(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -92,7 +92,7 @@ VCC_INLINE bool is_predicted_report(const struct vcc_flow *f, const struct vcc_s
 }
 
 /*
- * AccECN: does the option, if there is one, tell of no mark, and do the counters need no more? The
+ * AccECN: does the option, if there is one, report no mark, and do the counters need no more? The
  * ACE field is as it was.
  */
 VCC_INLINE bool is_predicted_count(const struct vcc_flow *f, const struct vcc_segment *s,

@@ -46,8 +46,8 @@ VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /*
- * The peer's SYN, after its answer: what it says of its way is told again (RFC 9768, 3.2.2.2). If
- * it has given ECN up, nothing is sent as ECT (3.1.5).
+ * The peer's SYN, after its answer: how it arrived is reported again (RFC 9768, 3.2.2.2). If it has
+ * given ECN up, nothing is sent as ECT (3.1.5).
  */
 VCC_INLINE void syn_again(struct vcc_flow *f, const struct vcc_segment *s)
 {

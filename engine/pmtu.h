@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Path MTU discovery (RFC 1191; RFC 8201) in a shell that holds segments (hold.h). The guest gets
- * the ICMP message as well, but what the shell holds or retains would go on leaving in segments
- * that are too large, and under `split` the guest has nothing to send again.
+ * the ICMP message as well, but what the shell holds or retains would keep leaving in segments that
+ * are too large, and under `split` the guest has nothing to send again.
  *
  * Anyone can send such a message. It is believed if it quotes a segment in flight and its MTU is
  * smaller than what has been sent (RFC 5927, 4.1 and 7.2).
@@ -23,7 +23,7 @@ struct vcc_too_big {
 
 /* What a flow's path carries. */
 struct vcc_pmtu {
-	uint32_t mtu_bytes; /* 0: nothing was said */
+	uint32_t mtu_bytes; /* 0: none was reported */
 	uint32_t told_ms;
 };
 

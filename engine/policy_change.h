@@ -50,7 +50,7 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 }
 
 /*
- * The flow goes on by the underlay `to` if it has `from`, with the same window. Both must bring
+ * If the flow has the underlay `from`, it continues with `to` and the same window. Both must bring
  * ECN, or neither: a handshake has promised it.
  */
 VCC_INLINE void move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)

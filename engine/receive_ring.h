@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The guest's receive ring, which the connections of a port share under `snoop`: how large a window
- * the peer of one is told, and when an acknowledgement waits for room.
+ * the peer of one is offered, and when an acknowledgement waits for room.
  *
- * A peer that has been told a window need not use it, so buffers are set aside for what it may have
- * sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its window.
+ * A peer that has been offered a window need not use it, so buffers are set aside for what it may
+ * have sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its
+ * window.
  */
 #ifndef VCC_RECEIVE_RING_H
 #define VCC_RECEIVE_RING_H
@@ -21,8 +22,8 @@ struct vcc_room {
 /* The buffers that matter to a flow. */
 struct vcc_needs {
 	uint32_t due_segs;	 /* to set aside for it */
-	uint32_t opens_at_segs;	 /* beside these: an acknowledgement, or a window update, is due */
-	uint32_t widens_at_segs; /* of its share: its peer is told a window twice as large */
+	uint32_t opens_at_segs;	 /* besides these: an acknowledgement, or a window update, is due */
+	uint32_t widens_at_segs; /* of its share: its peer is offered twice the window */
 };
 
 /* Buffers of the ring for what the peer's window does not count: empty and short segments. */
@@ -133,8 +134,8 @@ VCC_INLINE uint32_t snoop_update_bytes(const struct vcc_flow *f, const struct vc
 }
 
 /*
- * The right edge to tell the peer behind `ack`: the guest's own, and no further than there is room.
- * The edge that the peer was told stays, unless the guest itself has moved it back.
+ * The right edge to offer the peer with `ack`: the guest's own, and no further than there is room.
+ * The edge that was offered last stays, unless the guest itself has moved it back.
  */
 VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			       const struct vcc_params *p, const struct vcc_room *room,
@@ -162,7 +163,7 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 	return seq_min(sn->guest_edge, seq_max(room_edge, sn->told_edge));
 }
 
-/* Is there an acknowledgement that the peer has not been told? */
+/* Is there an acknowledgement that the peer has not been sent? */
 VCC_INLINE bool is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
 	return is_promise_due(sn) && seq_after(sn->ring_nxt, f->rcv_wup);
@@ -177,7 +178,7 @@ VCC_INLINE uint32_t snoop_needs_segs(const struct vcc_flow *f, const struct vcc_
 	uint32_t edge = snoop_next_due_edge(f, sn, sn->told_edge);
 	uint32_t segs = segs_between(sn, sn->ring_nxt, edge);
 
-	/* The window was told for segments of the MSS, of which options take a part. */
+	/* The window was offered for segments of the MSS, of which options take a part. */
 	return vcc_max(vcc_sub_floor0(segs, segs / 32 + SNOOP_RESERVED_SEGS / 2), 1u);
 }
 
@@ -197,8 +198,8 @@ VCC_INLINE uint32_t snoop_grows_at_segs(const struct vcc_snoop *sn, uint32_t mor
 }
 
 /*
- * The buffers, beside those set aside for it, from which a peer that is held back is told of a
- * larger window.
+ * The number of buffers, besides those set aside for it, from which on a peer that is held back is
+ * offered a larger window.
  */
 VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
@@ -208,8 +209,8 @@ VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct v
 }
 
 /*
- * The flow's share of the ring from which its peer, which is not held back, is told that its window
- * is twice as large. So it does not begin with one that is small because the ring was full.
+ * The flow's share of the ring from which on its peer, which is not held back, is offered a window
+ * twice as large. So it does not begin with one that is small because the ring was full.
  */
 VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {

@@ -283,8 +283,8 @@ VCC_INLINE uint32_t reo_wnd_us(const struct vcc_flow *f, const struct vcc_repair
 
 /*
  * Time until the segment counts as lost (RFC 8985, 6.2, step 5): 0 if it does, REPAIR_NEVER_US if
- * nothing says so. Without SACK it is the third duplicate ACK that says so, and then each partial
- * ACK (RFC 6582, 3.2), about the first segment in flight.
+ * nothing shows that it is lost. Without SACK the third duplicate ACK shows it, and then each
+ * partial ACK (RFC 6582, 3.2), about the first segment in flight.
  */
 VCC_INLINE uint32_t repair_lost_in_us(const struct vcc_flow *f, const struct vcc_repair *r,
 				      const struct vcc_retained *t, uint32_t now_us)
@@ -379,7 +379,7 @@ struct vcc_repair_due {
 	uint32_t timer; /* enum vcc_repair_timer */
 };
 
-/* The RTO of a real sender, whose backoff goes on to the RTO's maximum. */
+/* The RTO of a real sender, whose backoff continues to the RTO's maximum. */
 VCC_INLINE uint32_t repair_rto_us(const struct vcc_flow *f, const struct vcc_params *p,
 				  uint32_t doublings)
 {

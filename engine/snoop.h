@@ -8,7 +8,7 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * receive_ring.h has the ring's room, snoop_ack.h what the peer is told.
+ * receive_ring.h has the ring's room, snoop_ack.h what the peer is sent.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H
@@ -16,13 +16,13 @@
 #include "engine.h"
 #include "mss.h"
 
-/* What a shell that snoops keeps for each flow beside struct vcc_flow. */
+/* What a shell that snoops keeps for each flow besides struct vcc_flow. */
 struct vcc_snoop {
 	uint32_t ring_nxt;    /* the guest's ring has all data before it */
 	uint32_t guest_ack;   /* the guest's own last acknowledgement */
 	uint32_t guest_edge;  /* ack + window of that acknowledgement */
 	uint32_t peer_ack;    /* the highest acknowledgement of the guest's data in its ring */
-	uint32_t told_edge;   /* ack + window that the peer was told last */
+	uint32_t told_edge;   /* ack + window that the peer was sent last */
 	uint32_t due_edge;    /* the peer may have sent data before it */
 	uint32_t sacked_from; /* what the guest has reported behind a hole, if after ring_nxt */
 	uint32_t sacked_end;
@@ -312,7 +312,8 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 
 /*
  * vcc_to_guest() judges a segment by the guest's acknowledgement. Between these two that is its
- * own: what is old to the peer may still be new to the guest. Returns what the peer was told.
+ * own: what is old to the peer may still be new to the guest. Returns the acknowledgement that the
+ * peer was sent.
  */
 VCC_INLINE uint32_t snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop *sn)
 {

@@ -206,7 +206,7 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	f->wscale_shown = f->wscale_peer;
 	if (!shows_windows(f, p))
 		return;
-	/* A guest that goes on without vcc reads its peer's windows itself. */
+	/* A guest that continues without vcc reads its peer's windows itself. */
 	if (!p->migratable)
 		f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
 	if (f->flags & FLOW_WSCALE)

@@ -2,7 +2,7 @@
 /*
  * TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
  * Internet", 1995) with the rules of Linux's tcp_vegas.c: from the least RTT of a round trip it
- * tells how many of its segments wait in queues, and keeps alpha to beta of them there.
+ * derives how many of its segments wait in queues, and keeps alpha to beta of them there.
  *
  * Linux wants three samples in a round trip, because one may be of a delayed ACK; here an ACK that
  * may be is no sample (path.h), so one is enough. A window that the guest does not use in full does

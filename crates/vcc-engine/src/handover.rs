@@ -11,7 +11,7 @@ impl FlowState {
         unsafe { native::take_over(&mut self.0, &params.0, now_us) == 0 }
     }
 
-    /// The guest goes on after a time in which neither it nor the shell has run.
+    /// The guest resumes after a time in which neither it nor the shell has run.
     pub fn go_on(&mut self, recovery: &mut Recovery, now_us: u64) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { native::resume(&mut self.0, &mut recovery.0, now_us) }

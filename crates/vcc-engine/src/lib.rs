@@ -197,7 +197,7 @@ impl FlowState {
         unsafe { native::judge_anew(&mut self.0, &params.0) }
     }
 
-    /// Goes on by `to` if its underlay is `from`. Both must bring ECN, or neither.
+    /// Continues with `to` if its underlay is `from`. Both must bring ECN, or neither.
     pub fn move_underlay(&mut self, from: Underlay, to: Underlay) {
         // SAFETY: a live value of the C type for the length of the call.
         unsafe { native::move_underlay(&mut self.0, from.number(), to.number()) }

@@ -11,7 +11,7 @@ pub type Said = sys::vcc_snoop_ack;
 /// What is due for a segment that is in the guest's ring.
 pub type Placed = sys::vcc_placed;
 
-/// A flow's state beside [`FlowState`], in a shell that acknowledges in the guest's name.
+/// A flow's state besides [`FlowState`], in a shell that acknowledges in the guest's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Snoop(pub sys::vcc_snoop);
@@ -110,7 +110,7 @@ impl FlowState {
         unsafe { native::snoop_leave_end(&mut self.0, asked) }
     }
 
-    /// What a segment says that leaves for the peer.
+    /// What a segment that leaves for the peer says.
     #[inline]
     pub fn snoop_ack_to_send(
         &self,
@@ -123,7 +123,7 @@ impl FlowState {
         unsafe { native::snoop_ack_to_send(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
-    /// The peer is told it.
+    /// The acknowledgement is sent to the peer.
     #[inline]
     pub fn snoop_ack_sent(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
@@ -163,7 +163,7 @@ impl FlowState {
         judged
     }
 
-    /// Is there an acknowledgement in the guest's name that the peer has not been told?
+    /// Is there an acknowledgement in the guest's name that the peer has not been sent?
     #[inline]
     pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.

@@ -54,7 +54,7 @@ fn what_was_sent_since_it_was_described_is_no_news() {
         let there = in_flight(Conn::established(dctcp(), 5), 40);
         let mut here = moved(&there);
         let cwnd = here.cwnd();
-        // The guest says first where it is.
+        // The guest shows first where it is.
         here.send_segs(segs_elsewhere, segs_elsewhere + 1);
         let ack = here.peer_ack_segs(segs_elsewhere - 4);
         assert_eq!(here.cwnd(), cwnd, "{segs_elsewhere}");

@@ -226,8 +226,8 @@ fn a_delayed_ack_that_the_guests_next_data_ends_is_no_sample() {
     conn.wait_us(18_000).send_segs(3, 5);
     assert_eq!(conn.wait_us(200).peer_ack_segs(4).fabric_us, 0);
     assert_eq!(conn.flow.fabric_worst_us, 200);
-    // On a long path the guest goes on sending meanwhile, and the ACK of what was sent with the
-    // timed segment is one.
+    // On a long path the guest keeps sending meanwhile, and the ACK of what was sent with the timed
+    // segment is one.
     let mut conn = transparent();
     conn.send_segs(0, 2);
     conn.wait_us(40_000).send_segs(2, 4);

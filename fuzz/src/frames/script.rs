@@ -71,7 +71,7 @@ impl<'a> Script<'a> {
                 self.send(from_guest, &packet);
             }
             14..18 => {
-                // A stray one: the connection goes on from where it was.
+                // A stray one: the connection continues from where it was.
                 let packet = connection.any(input, from_guest);
                 self.send(from_guest, &packet);
             }

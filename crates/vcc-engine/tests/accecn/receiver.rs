@@ -1,4 +1,5 @@
-//! The receiver half: what the peer is told of the marks on its data (RFC 9768, 3.2.2 and 3.2.3).
+//! The receiver half: what is reported to the peer of the marks on its data (RFC 9768, 3.2.2 and
+//! 3.2.3).
 
 use super::*;
 

@@ -20,7 +20,7 @@ pub(super) struct Counter {
 }
 
 const INITIAL: u32 = 5;
-/// How a SYN-ACK tells that the SYN arrived as Not-ECT.
+/// How a SYN-ACK reports that the SYN arrived as Not-ECT.
 const NOT_ECT: u32 = 2;
 
 fn ace(flags: u16) -> u32 {
