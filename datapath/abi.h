@@ -109,7 +109,7 @@ struct vcc_arrival {
 	struct vcc_flow flow;
 };
 
-/* What user space says of a port: a value of `ports`. */
+/* User space's description of a port: a value of `ports`. */
 struct vcc_port {
 	struct vcc_params params; /* of connections without a policy; `trace` of all */
 	struct vcc_key traced;	  /* the connection to trace; all zeros: every connection */

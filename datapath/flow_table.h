@@ -56,7 +56,7 @@ static __always_inline struct vcc_params *treatment(struct vcc_port *port, struc
 	return rule_params(f->epoch, f->rule);
 }
 
-/* What a lock's state says of the flow that was looked up: another one is let go of. */
+/* The state of the flow that was looked up, by its lock; another flow is released. */
 static __always_inline enum lock_state held(struct vcc_entry *e, const struct vcc_key *key,
 					    uint64_t tag, enum lock_state found)
 {

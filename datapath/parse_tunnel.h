@@ -175,8 +175,8 @@ VCC_APART int parse_inside(struct __sk_buff *skb, uint32_t dir, struct frame *fr
 	if (what == PARSED && dir == TO_GUEST)
 		s->ip_ecn = decapsulated_ecn(o->ecn, s->ip_ecn);
 	/*
-	 * A guest that has copied its ECN field (RFC 6040, 4.1) says the same twice. If one of both
-	 * says ECT or CE the engine sees that; it writes both.
+	 * A guest that has copied its ECN field (RFC 6040, 4.1) has the same value twice. If one of
+	 * both is ECT or CE, the engine sees that; it writes both.
 	 */
 	if (what == PARSED && dir == FROM_GUEST)
 		s->ip_ecn |= o->ecn;

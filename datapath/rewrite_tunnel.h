@@ -68,8 +68,8 @@ static __always_inline long mend_outer(struct __sk_buff *skb, const struct outer
 
 /*
  * What is outside of the inner TCP header. From the guest, its encapsulator has copied the inner
- * ECN field (RFC 6040, 4.1), and to the guest, its decapsulator takes equal fields for what they
- * are (4.2): both become what the engine says.
+ * ECN field (RFC 6040, 4.1), and to the guest, its decapsulator leaves equal fields as they are
+ * (4.2): both become the engine's value.
  */
 static __always_inline long write_around(struct __sk_buff *skb, const struct frame *fr,
 					 const struct outer *o, const struct vcc_segment *s,

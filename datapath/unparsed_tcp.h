@@ -77,7 +77,7 @@ VCC_APART int ip_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
 	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
 }
 
-/* The same, of what `proto` says to be at an offset: it may be behind tags. */
+/* The same for protocol `proto` at an offset: it may be behind tags. */
 VCC_APART int tagged_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
 {
 	__be16 next = (__be16)proto;

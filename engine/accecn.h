@@ -25,7 +25,7 @@ _Static_assert(ACE_MASK << ACE_SHIFT == TCP_ECN_BITS, "ACE is AE, CWR and ECE (3
 #define ACE_CWR 2u
 /* The packet counters' initial value (3.2.1), which no path that clears the bits leaves at that. */
 #define ACE_INITIAL 5u
-/* What the handshake says of a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
+/* The handshake's code for a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
 #define ACE_NOT_ECT 2u
 
 /* The third SYN-ACK leaves after 1 s and 2 s (RFC 6298, 2.1 and 5.5). */
@@ -78,7 +78,7 @@ VCC_INLINE void accecn_agree(struct vcc_flow *f, uint8_t ip_ecn)
  * Initialises the counters when both SYNs have passed. `ace`: what the peer said of vcc's SYN or
  * SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the field: send
  * no ECT (3.2.2.3). An option whose first field is zero has been cleared, for no ECT counter begins
- * there (3.2.3.2.3). Out of line, for a SYN's way has no stack to spare.
+ * there (3.2.3.2.3). Out of line, because a SYN's path has no stack to spare.
  */
 VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint32_t ace)
 {
@@ -146,8 +146,8 @@ VCC_INLINE uint32_t packets(const struct vcc_segment *s)
 }
 
 /*
- * To-guest: counts what a segment met. Those without data count, too (3.2.2). Out of line, because
- * the caller has no stack to spare.
+ * To-guest: counts the marks of a segment, with or without data (3.2.2). Out of line, because the
+ * caller has no stack to spare.
  */
 VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 {

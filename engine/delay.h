@@ -172,7 +172,7 @@ VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *
 	       !seq_after(f->snd_nxt + f->mss_bytes, edge);
 }
 
-/* What was measured before the treatment of the flow switched it off says nothing of today. */
+/* What was measured before the flow's treatment switched it off says nothing about now. */
 VCC_INLINE void delays_forget(struct vcc_flow *f)
 {
 	f->asked = ASKED_NOTHING;

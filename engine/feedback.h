@@ -13,8 +13,8 @@
  *	Hello	253, 8,  0x76 0x63 ("vc"), version, HELLO_OFFER or HELLO_ACCEPT, 0, 0
  *	FACK	253, 12, 0x76 0x63, version, 3, ECT(0) bytes, CE bytes
  *
- * A FACK acknowledges one byte less than the segment beside it, so a host without vcc takes it for
- * an old ACK, never for a duplicate.
+ * A FACK acknowledges one byte less than the segment beside it, so a host without vcc mistakes it
+ * for an old ACK, never for a duplicate.
  *
  * The receiver half also echoes marks by ECE like a classic receiver (RFC 3168, 6.1.3). A mark is
  * therefore answered even if a middlebox removes options or the ends disagree on the negotiation:
@@ -167,9 +167,9 @@ VCC_INLINE bool fack_plausible(const struct vcc_flow *f, const struct vcc_segmen
 }
 
 /*
- * ECE that no report explains. The far end echoes marks beside its reports, so an echoed mark is in
- * the counters of its next report, and ECE lasts until our CWR arrives. Reports without a mark in
- * the meantime are wrong or forged: the echo is then answered as a classic receiver's.
+ * ECE that no report explains. The far end echoes marks in addition to its reports, so an echoed
+ * mark is in the counters of its next report, and ECE lasts until our CWR arrives. Reports without
+ * a mark in the meantime are wrong or forged: the echo is then answered as a classic receiver's.
  */
 VCC_INLINE void answer_untold(struct vcc_flow *f, uint32_t ack, bool echoed, struct mark_news *news)
 {

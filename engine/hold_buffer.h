@@ -30,7 +30,7 @@ enum vcc_hold_state {
 	HOLD_DRAINING,	  /* offline for good: the treatment has changed */
 };
 
-/* What a shell that holds segments keeps for each flow beside struct vcc_flow. */
+/* What a shell that holds segments keeps for each flow besides struct vcc_flow. */
 struct vcc_hold {
 	uint32_t held_end;    /* one past the last byte held, if any is */
 	uint32_t held_bytes;  /* of the buffer */

@@ -61,7 +61,7 @@ enum accecn_news {
  * Reads the option's count of marked bytes. It may correct what was guessed since the last one.
  * After half a turn of the counter without an option, it only sets the new base. A duplicate may be
  * older than the one before it. Otherwise a counter that runs back, or ahead of what was sent, is
- * the work of a middlebox or a lie: from then on only the field counts (RFC 9768, 3.2.3.2.4).
+ * the work of a middlebox or a lie: from then on only the field is believed (RFC 9768, 3.2.3.2.4).
  */
 VCC_INLINE enum accecn_news accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
 					       const struct ack_news *news, struct vcc_action *a,

@@ -146,8 +146,8 @@ VCC_INLINE void accept_ecn(const struct vcc_flow *f, struct vcc_action *a)
 }
 
 /*
- * The guest's SYN-ACK again: what was agreed stays (RFC 9768, 3.1.5). The third one no longer says
- * it, in case the path drops it, and nothing is sent as ECT (3.2.3.2.2).
+ * The guest's SYN-ACK again: what was agreed stays (RFC 9768, 3.1.5). The third one no longer
+ * carries it, in case the path drops it, and nothing is sent as ECT (3.2.3.2.2).
  */
 VCC_INLINE void accecn_given_again(struct vcc_flow *f, const struct vcc_segment *s,
 				   struct vcc_action *a)

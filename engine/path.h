@@ -12,7 +12,7 @@
 #include "delay.h"
 #include "prr.h"
 
-/* Half of the time for which the least RTT counts (Linux: tcp_min_rtt_wlen, 300 s). */
+/* Half of the time for which the least RTT is valid (Linux: tcp_min_rtt_wlen, 300 s). */
 #define RTT_MIN_HALF_US 150000000u
 
 /*

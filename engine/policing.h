@@ -81,7 +81,7 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	police_repay(f);
 	uint32_t edge = f->right_edge - f->overdraft_bytes;
 
-	/* The SYN-ACK's window counts too. */
+	/* The SYN-ACK's window is an offer, too. */
 	if (!f->overdraft_bytes)
 		edge = seq_max(edge, f->overdraft_until);
 	if (!seq_after(end, edge))

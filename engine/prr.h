@@ -72,7 +72,7 @@ VCC_INLINE void reduction_to_recovery(struct vcc_flow *f, const struct vcc_param
 
 /*
  * The guest restarts after an idle period, before an ACK beyond `recover` has ended its reduction.
- * From here on that only says which ECE (law 6) or which duplicates (RFC 6582, 3.2 step 1) are
+ * From here on `recover` only says which ECE (law 6) or which duplicates (RFC 6582, 3.2 step 1) are
  * stale. Its end must not raise the window again: prr_prior_segs is 0.
  */
 VCC_INLINE void reduction_restart(struct vcc_flow *f)

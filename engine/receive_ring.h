@@ -51,8 +51,7 @@ VCC_INLINE uint32_t snoop_due_segs(const struct vcc_snoop *sn)
 }
 
 /*
- * Is it the end of what the peer has to say for now? Within a stream, segments are full but for
- * options.
+ * Has the peer sent all that it has for now? Within a stream, segments are full but for options.
  */
 VCC_INLINE bool ends_message(const struct vcc_snoop *sn, const struct vcc_segment *s)
 {

@@ -25,7 +25,7 @@ struct vcc_retained {
 	uint8_t fin;	  /* bool: its last sequence number is a FIN */
 };
 
-/* A flow's state beside its scoreboard. */
+/* A flow's state besides its scoreboard. */
 struct vcc_repair {
 	uint32_t pipe_bytes;   /* in the network, as far as known (RFC 6675, 2) */
 	uint32_t sacked_bytes; /* reported by SACK blocks */

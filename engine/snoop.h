@@ -159,7 +159,7 @@ VCC_INLINE void snoop_advance(struct vcc_snoop *sn, uint32_t nxt)
 
 /*
  * From-guest: a SACK block (RFC 2018), as far as the shell has copies of it. The lowest one above
- * the hole counts.
+ * the hole is used.
  */
 VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
 {
@@ -176,7 +176,7 @@ VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
 }
 
 /*
- * From-guest: what the guest says itself, before the engine sees it. False if a new connection
+ * From-guest: the guest's own acknowledgement, before the engine sees it. False if a new connection
  * begins, of which nothing is promised yet.
  */
 VCC_INLINE bool snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn,

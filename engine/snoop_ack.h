@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What leaves for the peer under `snoop`: the acknowledgement, which is as high as what was
- * promised, the window and ECE; and which of the guest's own segments say nothing new.
+ * promised, the window and ECE; and which of the guest's own segments bring nothing new.
  */
 #ifndef VCC_SNOOP_ACK_H
 #define VCC_SNOOP_ACK_H

@@ -155,7 +155,7 @@ VCC_INLINE void swift_on_timeout(struct vcc_cc_state *cc)
 	cc->own[SWIFT_TARGET_US] = 0;
 }
 
-/* What was measured before says nothing of now. */
+/* Earlier measurements say nothing about the present. */
 VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_on_idle(cc, initial_window_segs);

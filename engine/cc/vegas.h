@@ -99,7 +99,7 @@ VCC_INLINE void vegas_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 		reno_on_ack(cc, ack);
 }
 
-/* Samples of before a reduction say nothing of after it (Linux: vegas_enable). */
+/* Samples from before a reduction say nothing about the time after it (Linux: vegas_enable). */
 VCC_INLINE void vegas_round_forget(struct vcc_cc_state *cc)
 {
 	cc->own[VEGAS_LEAST_US] = 0;

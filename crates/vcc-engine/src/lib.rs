@@ -177,8 +177,8 @@ impl FlowState {
         unsafe { native::revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
     }
 
-    /// Does the guest come back to the flow, which has stayed here, with what a description says? It
-    /// keeps what it knows then, and catches up.
+    /// Does the guest come back, with the numbers of a description, to the flow that has stayed
+    /// here? Then the flow keeps what it knows, and catches up.
     pub fn come_back(&mut self, described: &Self, now_ms: u32) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
         unsafe { native::come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }

@@ -86,7 +86,7 @@ impl FlowState {
     }
 
     /// Begins or ends retaining what leaves, as the treatment demands. Returns whether what is
-    /// retained is to be discarded.
+    /// retained must be discarded.
     #[inline]
     #[must_use]
     pub fn repair_judge(

@@ -31,7 +31,7 @@ impl Snoop {
         unsafe { native::snoop_sacked(&mut self.0, from, end) }
     }
 
-    /// Is the peer's segment the end of what it has to say for now?
+    /// With this segment, has the peer sent all that it has for now?
     #[inline]
     pub fn ends_message(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
@@ -76,7 +76,7 @@ impl FlowState {
         unsafe { native::snoop_guest_acked(&self.0, &mut snoop.0, segment) }
     }
 
-    /// Does the guest's segment say nothing that the peer does not know?
+    /// Does the guest's segment bring nothing new to the peer?
     #[inline]
     pub fn snoop_absorbs(
         &self,

@@ -35,7 +35,7 @@ fn a_second_full_segment_is_answered_at_once() {
             for number in 1..100 {
                 assert_eq!(pair(&mut conn, number, 100).guest_us, 100);
             }
-            // By time and not by number: 10 ms of quick answers beside a stall of 31 ms.
+            // By time and not by number: 10 ms of quick answers next to a stall of 31 ms.
             let smoothed_us = conn.flow.guest_us64 / 64;
             assert!((28_000..29_500).contains(&smoothed_us), "{smoothed_us}");
             assert_eq!(conn.flow.guest_worst_us, STALL_US as u32);

@@ -1,4 +1,4 @@
-//! What an input says is to happen at a port: frames, time that passes, other treatments.
+//! What happens at a port by an input: frames, time that passes, other treatments.
 
 use vcc_engine::Params;
 use vcc_frames::{Headers, Packet, icmp};

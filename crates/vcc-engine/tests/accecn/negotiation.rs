@@ -32,8 +32,8 @@ fn a_synack_settles_which_ecn_it_is() {
         assert_eq!(ace(&answer), 0, "{bits:03b}: the guest asked for none");
         assert_eq!(has_accecn(&conn), accecn, "{bits:03b}");
         assert_eq!(conn.flow.has(sys::FLOW_ECN_FABRIC), ecn, "{bits:03b}");
-        // A SYN that left as Not-ECT and arrived as something else: the path changes the field.
-        // 101 is reserved, and says nothing of that (3.1.3).
+        // A SYN that left as Not-ECT and arrived as something else: the path changes the field. 101
+        // is reserved, and does not report that (3.1.3).
         let sends_ect = ecn && ([0b010, 0b101].contains(&bits) || !accecn);
         let told = match (sends_ect, accecn) {
             (false, _) => "no",
@@ -172,7 +172,7 @@ fn two_vcc_ends_keep_to_their_own_reports() {
 
     let conn = Conn::to_vcc(Params::default(), 5);
     assert!(!has_accecn(&conn));
-    // An acceptance beside AccECN comes from no version of ours.
+    // An acceptance together with AccECN comes from no version of ours.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn().room(ROOM_BYTES));
     conn.peer_synack(linux_syn().ace(CODES[0]).accept());
