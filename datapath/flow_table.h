@@ -223,7 +223,7 @@ static __always_inline bool make_room(uint32_t port, uint32_t behind)
 /*
  * A port may hold so many times as many flows as all ports leave free: a dynamic threshold
  * (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998).
- * However many some ports want, the others find room.
+ * However many flows some ports create, the others find room.
  */
 #define TIMES_FREE 32u
 
@@ -250,7 +250,7 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 }
 
 /*
- * Creates and holds an entry, which counts and is in no queue. Null: there is no room for it, or,
+ * Creates and holds an entry, which is counted and in no queue. Null: there is no room for it, or,
  * with `there`, another CPU has just created it.
  */
 static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,

@@ -20,7 +20,7 @@ struct {
 /* Its `check` is that of no connection. */
 static const struct vcc_minisock no_minisock = {};
 
-/* Which connection a minisock is of, and of which port that has had the index. Never 0. */
+/* Identifies a minisock's connection, and its port among those that have had the index. Never 0. */
 static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64_t tag,
 					       const struct vcc_port *port)
 {

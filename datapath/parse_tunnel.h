@@ -29,7 +29,7 @@ static __always_inline uint32_t inner_ip(struct __sk_buff *skb, enum direction d
 
 	if (o->inner_proto != bpf_htons(ETH_P_IP) && o->inner_proto != bpf_htons(ETH_P_IPV6))
 		return COUNT_NOT_IP;
-	/* Geneve's options may be longer, and are not where anybody uses them. */
+	/* Geneve's options may be longer, but are not in practice. */
 	if (off > UINT8_MAX || bpf_skb_load_bytes(skb, off, &o->ip, sizeof(o->ip)))
 		return COUNT_MALFORMED;
 	fr->l3_off = (uint8_t)off;

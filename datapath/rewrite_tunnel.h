@@ -7,7 +7,7 @@
  * covers: IPv6's fields, and lengths. In a super-segment the kernel has not computed it yet.
  *
  * The kernel's helpers assume that CHECKSUM_PARTIAL is about the field that they are given. Here it
- * may be about the outer one, so the inner one is written as it has to be.
+ * may be about the outer one, so the inner one is written directly.
  */
 #ifndef VCC_REWRITE_TUNNEL_H
 #define VCC_REWRITE_TUNNEL_H
@@ -15,7 +15,7 @@
 #include "rewrite.h"
 #include "tunnel.h"
 
-/* Is the checksum partial whose header is at `l4_off`? */
+/* Is the checksum of the header at `l4_off` partial? */
 static __always_inline bool is_partial(struct __sk_buff *skb, uint32_t l4_off)
 {
 	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);

@@ -91,7 +91,7 @@ static __always_inline bool is_inside(const struct frame *fr)
 
 #define TUNNEL_KIND_SHIFT 56
 
-/* A network of VXLAN or Geneve. Its ends do not count: they change when an address moves. */
+/* A network of VXLAN or Geneve. Its ends are no part of it: they change when an address moves. */
 static __always_inline uint64_t tunnel_of_vni(uint64_t kind, __be32 vni_reserved)
 {
 	return kind << TUNNEL_KIND_SHIFT | bpf_ntohl(vni_reserved) >> 8;

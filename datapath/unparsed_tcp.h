@@ -19,8 +19,8 @@
 
 /*
  * What follows an IPv6 header that is none of TCP: its kind, and its bytes << 8 before that; TCP
- * also behind a later fragment of it. Negative: no TCP. Apart, or the verifier would follow each
- * chain of headers.
+ * also behind a later fragment of it. Negative: no TCP. Out of line, or the verifier would follow
+ * each chain of headers.
  */
 VCC_APART int ipv6_follows(struct __sk_buff *skb, uint32_t off, uint32_t next)
 {

@@ -245,8 +245,8 @@ static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction 
 }
 
 /*
- * A segment of a flow that another CPU did not let go of. Apart, or the verifier would follow each
- * of its ends to the end of the program.
+ * A segment of a flow that another CPU did not release. Out of line, or the verifier would follow
+ * each of its ends to the end of the program.
  */
 static __noinline int translate_unheld(struct __sk_buff *skb, enum direction dir, struct work *w,
 				       const struct vcc_port *port, const struct vcc_entry *e)

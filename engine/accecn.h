@@ -10,7 +10,7 @@
  * a request for AccECN as one for classic ECN (3.1.2).
  *
  * vcc's SYN or SYN-ACK leaves as Not-ECT (RFC 3168, 6.1.1), all later segments as ECT(0), those
- * without data too (RFC 8311, 4.3), as Linux has it.
+ * without data too (RFC 8311, 4.3), as in Linux.
  */
 #ifndef VCC_ACCECN_H
 #define VCC_ACCECN_H
@@ -23,7 +23,7 @@
 _Static_assert(ACE_MASK << ACE_SHIFT == TCP_ECN_BITS, "ACE is AE, CWR and ECE (3.2.2)");
 /* The bit of the field that CWR holds. */
 #define ACE_CWR 2u
-/* The packet counters' initial value (3.2.1), which no path that clears the bits leaves at that. */
+/* The packet counters' initial value (3.2.1), which a path that clears the bits changes. */
 #define ACE_INITIAL 5u
 /* The handshake's code for a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
 #define ACE_NOT_ECT 2u
@@ -75,10 +75,10 @@ VCC_INLINE void accecn_agree(struct vcc_flow *f, uint8_t ip_ecn)
 }
 
 /*
- * Initialises the counters when both SYNs have passed. `ace`: what the peer said of vcc's SYN or
- * SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the field: send
- * no ECT (3.2.2.3). An option whose first field is zero has been cleared, for no ECT counter begins
- * there (3.2.3.2.3). Out of line, because a SYN's path has no stack to spare.
+ * Initialises the counters when both SYNs have passed. `ace`: what the peer reported about vcc's
+ * SYN or SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the
+ * field: send no ECT (3.2.2.3). An option whose first field is zero has been cleared, because no
+ * ECT counter begins there (3.2.3.2.3). Out of line, because a SYN's path has no stack to spare.
  */
 VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint32_t ace)
 {
@@ -102,8 +102,8 @@ VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint
 }
 
 /*
- * To-guest: the SYN-ACK that accepts AccECN. 5 is reserved, and says nothing of the path (3.1.3). A
- * mark on a SYN-ACK counts, one on a SYN does not (3.2.2.2).
+ * To-guest: the SYN-ACK that accepts AccECN. 5 is reserved, and reports nothing about the path
+ * (3.1.3). A mark on a SYN-ACK is counted, one on a SYN is not (3.2.2.2).
  */
 VCC_INLINE void accecn_start_accepted(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -129,7 +129,7 @@ VCC_INLINE void accecn_start_answered(struct vcc_flow *f, const struct vcc_segme
 	accecn_start(f, s, ace);
 }
 
-/* The guest's first SYN-ACK accepts AccECN, and tries if the path lets the option through. */
+/* The guest's first SYN-ACK accepts AccECN, and tests whether the path lets the option through. */
 VCC_INLINE void accecn_offer(const struct vcc_flow *f, const struct vcc_segment *s,
 			     struct vcc_action *a)
 {

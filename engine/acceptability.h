@@ -56,9 +56,9 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest: does the segment acknowledge what has not come? A receiver that does shows its peer a
- * shorter round trip and hides losses (Savage et al. 1999, 2.3). The first one is believed: data
- * on a SYN (RFC 7413) is not tracked.
+ * From-guest: does the segment acknowledge data that has not arrived? A receiver that does so shows
+ * its peer a shorter round trip and hides losses (Savage et al. 1999, 2.3). The first one is
+ * believed: data on a SYN (RFC 7413) is not tracked.
  */
 VCC_INLINE bool acks_unseen(const struct vcc_flow *f, const struct vcc_segment *s)
 {

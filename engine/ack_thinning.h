@@ -69,7 +69,7 @@ VCC_INLINE enum vcc_thin thin_ack(const struct vcc_flow *f, const struct vcc_hol
 
 	if (!waiting)
 		return waits ? THIN_WAIT : THIN_PASS;
-	/* Reordered, or a retransmission, whose window does not count (RFC 9293, 3.10.7.4). */
+	/* Reordered, or a retransmission, whose window is ignored (RFC 9293, 3.10.7.4). */
 	if (!acks || seq_before(s->ack, waiting->ack) || seq_before(s->seq, waiting->seq))
 		return THIN_BEHIND;
 	if (waits) {

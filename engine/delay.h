@@ -26,7 +26,7 @@
 /* The longest tick of Linux' clock (CONFIG_HZ is 100 at least). */
 #define TICK_MAX_US 10000u
 
-/* A wait of 131 ms counts as much as all that was before. */
+/* A wait of 131 ms has the weight of all that was before. */
 #define DELAY_SMOOTH_SHIFT 17
 /* Delays are smoothed in 1/64 us. */
 #define DELAY_UNIT_SHIFT 6

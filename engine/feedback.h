@@ -3,8 +3,8 @@
  * Feedback between two vcc ends (AC/DC, 3.2). The receiver half counts the marked and unmarked
  * payload received for its guest and reports the counters: in a PACK option on a pure ACK, or in a
  * FACK beside a segment that has no room for the option. The sender half reads and removes both.
- * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half. With a
- * far end that speaks AccECN itself, accecn.h and marks.h are.
+ * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half. For a
+ * far end that speaks AccECN itself, accecn.h and marks.h have both halves.
  *
  * The counters are cumulative, so a lost or repeated report does no harm. PACK is an AccECN option
  * (RFC 9768, 3.2.3): kind 172, length 8, ECT(0) bytes, CE bytes. Hello and FACK share an
@@ -112,7 +112,7 @@ VCC_INLINE void feedback_read(struct vcc_flow *f, const struct vcc_segment *s, s
 	feedback_believe(f, s, ect0_bytes + ce_bytes);
 	if (newer)
 		f->feedback_ack = ack;
-	/* Duplicated payload is not newly delivered, but its marks count. */
+	/* Duplicated payload is not newly delivered, but its marks are valid. */
 	news->reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
 	news->marked_bytes = ce_bytes;
 }

@@ -29,7 +29,7 @@ VCC_INLINE int vcc_take_over(struct vcc_flow *f, const struct vcc_params *p, uin
 
 /*
  * The guest resumes after a time in which neither it nor the shell has run, which shows nothing
- * about path or guest: what was being timed is not, and timers start anew.
+ * about path or guest: what was being timed is timed no more, and timers restart.
  */
 VCC_INLINE void vcc_resume(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
 {

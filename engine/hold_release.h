@@ -123,7 +123,7 @@ VCC_INLINE bool hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
 /*
  * The sequence number for a segment that passes what is held or was dropped: a pure ACK or RST
  * beyond the peer's window would be discarded (RFC 9293, 3.10.7.4). Beyond the edge that the guest
- * was shown a RST is none of this connection's.
+ * was shown, a RST does not belong to this connection.
  */
 VCC_INLINE uint32_t hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
 			     const struct vcc_segment *s)

@@ -72,7 +72,7 @@ VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const str
 
 /*
  * The guest retransmitted: determines by which mechanism, and starts the sender half's reaction.
- * Apart, for it is rare.
+ * Out of line, because it is rare.
  */
 VCC_APART int resent_by_guest(struct vcc_flow *f, const struct vcc_params *p, uint32_t sent,
 			      const struct vcc_segment *s)

@@ -29,7 +29,10 @@ VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_pa
 	return asked;
 }
 
-/* The peer's SYN into a live connection. Scale and MSS stay, for the live one's still hold. */
+/*
+ * The peer's SYN into a live connection. Scale and MSS stay, because those of the live one still
+ * hold.
+ */
 VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, struct vcc_action *a)
 {
@@ -268,7 +271,7 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
  * at the scale that the SYN has shown it, and the port knows too little to impose one.
  *
  * Scaled, the first window is smaller than the SYN's, which is not (RFC 7323, 2.2). Unscaled, it
- * may not be, for a receiver does not shrink its window (RFC 9293, 3.8.6): then the guest has
+ * may not be, because a receiver does not shrink its window (RFC 9293, 3.8.6): then the guest has
  * declined the option.
  */
 VCC_INLINE void unanswered_to_guest(struct vcc_flow *f, const struct vcc_segment *s,

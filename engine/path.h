@@ -33,7 +33,7 @@ VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 	path->rtt_min_us = vcc_min(path->rtt_min_us, path->rtt_us);
 }
 
-/* What the operator wants of an underlay, for its hooks. */
+/* The operator's settings of an underlay, for its hooks. */
 VCC_INLINE void path_wanted(struct vcc_flow *f, const struct vcc_params *p)
 {
 	f->cc.path.target_us = p->rtt_target_us;

@@ -27,7 +27,7 @@ struct vcc_pmtu {
 	uint32_t told_ms;
 };
 
-/* What any host takes (RFC 791, 3.1) and any link of IPv6 carries (RFC 8200, 5). */
+/* The size that any host accepts (RFC 791, 3.1) and any link of IPv6 carries (RFC 8200, 5). */
 #define PMTU_LEAST_BYTES      576u
 #define PMTU_LEAST_IPV6_BYTES 1280u
 /* Headers without options. */
@@ -44,7 +44,7 @@ VCC_INLINE uint32_t pmtu_mss_bytes(const struct vcc_flow *f, uint32_t mtu_bytes,
 
 /*
  * Is the message believed? Then the segments that are too large leave again in smaller ones,
- * without a reduction (RFC 8201, 5.4), and the timers that await their answer start anew.
+ * without a reduction (RFC 8201, 5.4), and the timers that await their answer restart.
  */
 VCC_INLINE bool pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struct vcc_repair *r,
 			     struct vcc_pmtu *m, const struct vcc_params *p,

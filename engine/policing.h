@@ -118,8 +118,9 @@ VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * An acknowledgement of what has not come is dropped. Should the guest have it nevertheless, by a
- * segment that passed while nothing was policed, the peer retransmits it, and the port sees it.
+ * An acknowledgement of data that has not arrived is dropped. Should the guest have it
+ * nevertheless, by a segment that passed while nothing was policed, the peer retransmits it, and
+ * the port sees it.
  */
 VCC_INLINE bool police_ack(struct vcc_flow *f, const struct vcc_segment *s)
 {

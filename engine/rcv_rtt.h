@@ -16,7 +16,7 @@
 #include "delay.h"
 
 /*
- * Does the segment have the peer send? While the guest owes it another acknowledgement, the peer
+ * Does the segment make the peer send? While the guest owes it another acknowledgement, the peer
  * may wait for that one.
  */
 VCC_INLINE bool asks_peer(const struct vcc_flow *f, const struct vcc_segment *s)

@@ -90,7 +90,7 @@ VCC_INLINE bool is_held_back(const struct vcc_snoop *sn)
 	return seq_after(sn->due_edge + sn->seg_bytes, sn->told_edge);
 }
 
-/* What the peer may have sent when it has heard of all that was promised, and of `edge`. */
+/* What the peer may have sent once it has received all promises and `edge`. */
 VCC_INLINE uint32_t snoop_next_due_edge(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					uint32_t edge)
 {
@@ -105,7 +105,7 @@ VCC_INLINE uint32_t snoop_next_due_edge(const struct vcc_flow *f, const struct v
 	return seq_min(seq_max(sn->due_edge, sn->ring_nxt) + 2 * acked_bytes, edge);
 }
 
-/* The buffers that nothing is set aside in, but for this flow. */
+/* The buffers that are not set aside for other flows. */
 VCC_INLINE uint32_t snoop_open_segs(const struct vcc_room *room)
 {
 	return vcc_sub_floor0(room->free_segs, SNOOP_RESERVED_SEGS + room->others_segs);
@@ -145,7 +145,10 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 	/* The guest has not closed its window, so neither does the room (RFC 9293, 3.8.6). */
 	uint32_t room_edge = ack + vcc_max(snoop_room_bytes(sn, room), sn->seg_bytes);
 
-	/* However many share the ring, what none needs is given, in a few steps. */
+	/*
+	 * With any number of flows at the ring, buffers that none needs are given out in a few
+	 * steps.
+	 */
 	if (is_held_back(sn)) {
 		uint32_t update_edge = sn->told_edge + snoop_update_bytes(f, sn);
 		uint32_t opens_segs = segs_between(sn, ack, update_edge);

@@ -441,7 +441,7 @@ VCC_INLINE void repair_probed(const struct vcc_flow *f, struct vcc_repair *r)
 
 /*
  * The retransmission timer expired. The shell then counts all that it retains as lost, even what
- * SACK blocks have reported, for the peer may have reneged (RFC 2018, 8).
+ * SACK blocks have reported, because the peer may have reneged (RFC 2018, 8).
  */
 VCC_INLINE void repair_timeout(struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
 {

@@ -26,7 +26,7 @@ struct vcc_snoop {
 	uint32_t due_edge;    /* the peer may have sent data before it */
 	uint32_t sacked_from; /* what the guest has reported behind a hole, if after ring_nxt */
 	uint32_t sacked_end;
-	uint32_t ts_recent; /* TS.Recent as the guest will have it (RFC 7323, 4.3) */
+	uint32_t ts_recent; /* TS.Recent as in the guest (RFC 7323, 4.3) */
 	uint32_t syn_tsval; /* TSval of the peer's last SYN */
 	uint32_t irs_nxt;   /* the first acknowledgement: irs + 1, or after data on the SYN */
 	uint32_t fin_seq;   /* of the peer's FIN, if one is in the ring */
@@ -65,7 +65,7 @@ VCC_INLINE bool is_promise_due(const struct vcc_snoop *sn)
 
 /*
  * Has the guest begun another connection than the engine's, by a SYN or SYN-ACK that the engine
- * does not believe? Its acknowledgements are none of this one's then.
+ * does not believe? Then its acknowledgements do not belong to this one.
  */
 VCC_INLINE bool is_inconsistent(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {

@@ -10,7 +10,7 @@
  *	vcc_to_guest	the fabric delivered a segment for the guest
  *	vcc_deadline	a deadline expired
  *
- * A shell whose CPUs share flows judges a segment of a flow that another CPU does not let go of by
+ * A shell whose CPUs share flows judges a segment of a flow that another CPU does not release by
  * contended_flow.h, which changes no state.
  *
  * Multi-byte values are in host byte order. struct vcc_flow has the same layout in the kernel's
