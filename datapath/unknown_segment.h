@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether a segment of a connection passes that the port does not know
+/* Whether a segment of a connection that the port does not know passes
  * (engine/unknown_connection.h). */
 #ifndef VCC_DATAPATH_UNKNOWN_SEGMENT_H
 #define VCC_DATAPATH_UNKNOWN_SEGMENT_H

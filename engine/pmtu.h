@@ -81,7 +81,7 @@ VCC_INLINE uint32_t pmtu_limit_bytes(const struct vcc_pmtu *m, uint64_t now_us,
 	return vcc_max(vcc_sub_floor0(m->mtu_bytes, headers_bytes), 1);
 }
 
-/* The path has become smaller: is a segment in flight lost, whose payload may be `limit_bytes`? */
+/* The path has become smaller: is a segment in flight lost, if the limit is now `limit_bytes`? */
 VCC_INLINE void pmtu_lost(struct vcc_repair *r, struct vcc_retained *t, uint32_t payload_bytes,
 			  uint32_t limit_bytes)
 {

@@ -112,7 +112,7 @@ impl FlowState {
         described
     }
 
-    /// A connection to describe by [`Field::set`]. `underlay`: the one that its window is of.
+    /// A connection to describe by [`Field::set`]. `underlay`: the one that computed its window.
     pub fn travelling(underlay: Underlay) -> Self {
         let mut state = Self::default();
         state.0.stage = sys::STAGE_ESTABLISHED as u8;

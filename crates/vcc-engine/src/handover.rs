@@ -4,7 +4,7 @@ use crate::{FlowState, Params, Recovery, native};
 
 impl FlowState {
     /// Takes over the connection as it was described when its guest had stopped; see
-    /// [`FlowState::travelling`]. False: no connection is like that.
+    /// [`FlowState::travelling`]. False: no connection can have such a state.
     #[must_use]
     pub fn take_over(&mut self, params: &Params, now_us: u64) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.

@@ -118,7 +118,8 @@ impl FlowState {
         action
     }
 
-    /// The same, with the action where it is used: to copy what has just been written takes long.
+    /// The same, with the action where it is used: a copy of memory that has just been written
+    /// takes long.
     #[inline]
     pub fn from_guest_into(&mut self, params: &Params, segment: &Segment, action: &mut Action) {
         // SAFETY: all point to live values of the C types for the length of the call.
@@ -155,7 +156,7 @@ impl FlowState {
     }
 
     /// Takes over a connection that comes with its guest, as it was described elsewhere. None if no
-    /// connection is like that.
+    /// connection can have such a state.
     pub fn arrive(mut self, params: &Params, now_us: u64) -> Option<Self> {
         // SAFETY: both point to live values of the C types for the length of the call.
         let err = unsafe { native::arrive(&mut self.0, &params.0, now_us) };
@@ -171,7 +172,7 @@ impl FlowState {
         leaves.then_some(minisock)
     }
 
-    /// Makes a new flow what the minisock has of it. Returns false if no connection is like that.
+    /// Restores a new flow from the minisock. Returns false if no connection can have such a state.
     pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { native::revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
@@ -230,7 +231,7 @@ impl FlowState {
         unsafe { native::is_bound(&self.0) }
     }
 
-    /// Does the state satisfy what holds of every flow between two calls (`engine/invariant.h`)?
+    /// Does the state satisfy the invariant of every flow between two calls (`engine/invariant.h`)?
     pub fn is_sound(&self) -> bool {
         // SAFETY: the engine reads the flow only.
         unsafe { native::is_sound(&self.0) }

@@ -24,7 +24,7 @@ impl PathMtu {
 }
 
 impl Recovery {
-    /// The path has become smaller: counts a segment as lost whose payload is larger than it may be.
+    /// The path has become smaller: counts a segment as lost if its payload is too large.
     pub fn lost_if_larger(
         &mut self,
         retained: &mut Retained,

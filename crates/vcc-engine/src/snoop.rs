@@ -2,7 +2,7 @@
 
 use crate::{FlowState, Params, Segment, native, sys};
 
-/// What a flow finds of the guest's receive ring.
+/// The guest's receive ring as seen by a flow.
 pub type Room = sys::vcc_room;
 /// The buffers of the ring that matter to a flow; `SNOOP_NEVER_SEGS`: no number of them.
 pub type Needs = sys::vcc_needs;
@@ -96,7 +96,7 @@ impl FlowState {
         unsafe { native::snoop_absorbed(&mut self.0, segment) }
     }
 
-    /// Runs `leave`, which has the engine see a segment that leaves: what the guest did not acknowledge itself
+    /// Runs `leave`, which has the engine see a segment that leaves: an acknowledgement beyond the guest's own
     /// is no answer of the guest's.
     #[inline]
     pub fn snoop_leave(&mut self, snoop: &Snoop, segment: &Segment, leave: impl FnOnce(&mut Self)) {
