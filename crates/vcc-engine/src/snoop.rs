@@ -96,8 +96,8 @@ impl FlowState {
         unsafe { native::snoop_absorbed(&mut self.0, segment) }
     }
 
-    /// Runs `leave`, which has the engine see a segment that leaves: an acknowledgement beyond the guest's own
-    /// is no answer of the guest's.
+    /// Runs `leave`, which has the engine see a segment that leaves: an acknowledgement beyond the
+    /// guest's own is no answer of the guest's.
     #[inline]
     pub fn snoop_leave(&mut self, snoop: &Snoop, segment: &Segment, leave: impl FnOnce(&mut Self)) {
         if snoop.0.begun == 0 {
