@@ -38,7 +38,7 @@ enum vcc_inside {
 	INSIDE_VXLAN = 1 << 0,
 	INSIDE_GENEVE = 1 << 1,
 	INSIDE_GRE = 1 << 2,
-	/* Of a kind times this: only of connections that are known. */
+	/* A kind times this: only connections that are known. */
 	INSIDE_KNOWN = 1 << 8,
 };
 
@@ -47,7 +47,7 @@ enum vcc_inside {
 #define VXLAN_LINUX_PORT 8472 /* Linux's own default, which is older than IANA's number */
 #define GENEVE_PORT	 6081
 
-/* What the programs have to know of the underlays that they are linked with (underlays.h). */
+/* What the programs must know of the underlays that they are linked with (underlays.h). */
 struct vcc_slots {
 	uint32_t traits[UNDERLAY_SLOTS]; /* enum vcc_cc_trait */
 };
@@ -98,7 +98,7 @@ struct vcc_entry {
 	struct vcc_key key;
 	/*
 	 * With KEY_INSIDE: the tunnels from and to the guest (tunnel.h); 0: not seen yet. They may
-	 * differ, for some overlays number the destination's network, or the sender's identity.
+	 * differ, because some overlays number the destination's network, or the sender's identity.
 	 */
 	uint64_t tunnels[2];
 };
@@ -109,7 +109,7 @@ struct vcc_arrival {
 	struct vcc_flow flow;
 };
 
-/* What user space says of a port: a value of `ports`. */
+/* User space's description of a port: a value of `ports`. */
 struct vcc_port {
 	struct vcc_params params; /* of connections without a policy; `trace` of all */
 	struct vcc_key traced;	  /* the connection to trace; all zeros: every connection */
@@ -162,14 +162,14 @@ enum vcc_mark {
 	FORGET_MARK = 0x7663666f, /* forget all flows, because the port is detached */
 	SETTLE_MARK = 0x76637365, /* judge half-open flows too */
 	COUNT_MARK = 0x7663636f,  /* only count the flows that depend on the translation */
-	MOVE_MARK = 0x7663756d,	  /* let flows of one underlay go on by another */
-	OPEN_MARK = 0x76636f70,	  /* only let the wheel of a port without flows turn */
-	RENEW_MARK = 0x7663726e,  /* only let this program's version turn the port's wheel */
+	MOVE_MARK = 0x7663756d,	  /* move flows of one underlay to another */
+	OPEN_MARK = 0x76636f70,	  /* only start the wheel of a port without flows */
+	RENEW_MARK = 0x7663726e,  /* only make this program's version turn the port's wheel */
 	CLOSE_MARK = 0x7663636c,  /* only stop the port's wheel */
 	ARRIVE_MARK = 0x76636172, /* only take over the connection in the frame (flow_arrival.h) */
 	/* Likewise, of the port's own guest: a port that drains has it already. */
 	STAY_MARK = 0x76637374,
-	INSTEAD_MARK = 0x7663696e, /* likewise, instead of what the port knows of it */
+	INSTEAD_MARK = 0x7663696e, /* likewise, in place of the port's own flow of it */
 };
 
 /* Limits of a policy. */
@@ -325,7 +325,7 @@ enum vcc_count {
 	COUNT_OTHER_TUNNEL,    /* inside another tunnel than the connection of these addresses */
 	COUNT_CANNOT_MARK,     /* CE outside, Not-ECT inside: not for the guest (RFC 6040, 4.2) */
 	COUNT_ONE_DIRECTION,   /* a connection of which one direction does not pass this port */
-	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection goes on */
+	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection continues */
 	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
 	COUNT_IN_FRAGMENTS,    /* a connection whose guest sends in fragments: released */
 	COUNT_MAX,

@@ -2,10 +2,10 @@
 /*
  * Bounds of a length that a helper takes.
  *
- * Before Linux 7.2 the verifier keeps signed and unsigned bounds of a register apart; since then
- * it keeps one range, which may wrap around zero. The lower bound of a difference is lost there if
- * it is tested first: what is left still wraps, and the test of the upper bound then gives
- * [0, most]. With the upper bound first nothing wraps any more.
+ * Before Linux 7.2 the verifier keeps signed and unsigned bounds of a register apart; since then it
+ * keeps one range, which may wrap around zero. The lower bound of a difference is lost there if it
+ * is tested first: the result still wraps, and the test of the upper bound then gives [0, most].
+ * With the upper bound first nothing wraps any more.
  */
 #ifndef VCC_BOUNDS_H
 #define VCC_BOUNDS_H
@@ -29,8 +29,8 @@ static __always_inline bool is_bounded(uint64_t *length, uint32_t most)
 }
 
 /*
- * 0, which the verifier does not know. It follows each value that it knows separately, and those
- * that it does not know together.
+ * A 0 that the verifier does not know as such. It follows each value that it knows separately, and
+ * those that it does not know together.
  */
 static __always_inline uint32_t unknown_zero(const struct __sk_buff *skb)
 {

@@ -2,7 +2,7 @@
 /*
  * Parses what most segments are: Ethernet with at most one VLAN tag, IPv4 without options or IPv6
  * without extension headers, and a TCP segment with ACK alone and no options but timestamps and a
- * report. parse.h reads all others. What both read, they read alike.
+ * report. parse.h reads all others. Both give the same result for a segment that both read.
  */
 #ifndef VCC_FAST_PARSE_H
 #define VCC_FAST_PARSE_H

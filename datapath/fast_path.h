@@ -2,8 +2,8 @@
 /*
  * The program of the usual segment: of an established connection, new data or an ACK of new data,
  * with no options but timestamps or a report, and nothing was lost or marked (header_prediction.h).
- * Whatever it does not take it hands on, unchanged, to the whole engine behind it. The whole engine
- * would do the same with what it takes.
+ * It hands all other segments, unchanged, to the whole engine behind it. The whole engine would do
+ * the same with those that it takes.
  *
  * A tail call begins a new stack, so both programs have all of it.
  */
@@ -46,7 +46,7 @@ static __always_inline void fetch(const struct vcc_entry *e, uint32_t lines)
 		(void)words[line * CACHE_LINE_BYTES / sizeof(*words)];
 }
 
-/* Apart, or the verifier would follow each bucket separately to the end of the program. */
+/* Out of line, or the verifier would follow each bucket separately to the end of the program. */
 VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
 {
 	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
@@ -58,7 +58,7 @@ VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
 	return 0;
 }
 
-/* May the port drop what is of an unknown connection (unknown_segment.h)? */
+/* May the port drop segments of an unknown connection (unknown_segment.h)? */
 static __always_inline bool may_reject_unknown(const struct vcc_port *port)
 {
 	return port->by_policy || rejects_unknown(&port->params);
@@ -128,7 +128,7 @@ static __always_inline void set_time(struct work *w, enum direction dir, const s
 	}
 }
 
-/* Returns a verdict, or HAND_ON: the whole engine's program finds in `w` what is known by then. */
+/* Returns a verdict, or HAND_ON: the whole engine's program finds the results so far in `w`. */
 static __always_inline int translate_fast(struct __sk_buff *skb, enum direction dir, struct work *w)
 {
 	uint32_t index = skb->cb[CB_PORT];
@@ -165,7 +165,7 @@ static __always_inline int translate_fast(struct __sk_buff *skb, enum direction 
 		fetch(e, SENDER_LINES);
 	else
 		fetch(e, RECEIVER_LINES);
-	/* The whole engine waits for a lock, and sees to what has become of the entry. */
+	/* The whole engine waits for a lock, and handles an entry that has been deleted. */
 	if (try_hold(e, &w->key, tag) != LOCK_FREE)
 		return HAND_ON;
 	struct vcc_flow *f = &e->flow;

@@ -30,8 +30,8 @@ static __always_inline struct vcc_flow *described_flow(struct __sk_buff *skb)
 }
 
 /*
- * Judges the described flow where it lies, so that a refusal changes nothing of what the port has.
- * Returns 0, with its rule if the port has a policy, or an error as flow_arrive() does.
+ * Judges the described flow where it lies, so that a refusal changes nothing at the port. Returns
+ * 0, with its rule if the port has a policy, or an error as flow_arrive() does.
  */
 static __always_inline int arrival_judge(struct vcc_flow *f, const struct vcc_key *key,
 					 const struct vcc_port *port, uint64_t now, uint8_t epoch,
@@ -51,9 +51,9 @@ static __always_inline int arrival_judge(struct vcc_flow *f, const struct vcc_ke
 }
 
 /*
- * Holds the flow that the port has of the connection. Returns 0 if the description is to take its
+ * Holds the flow that the port has of the connection. Returns 0 if the description must take its
  * place: the flow has left its rule then. Else it is not held: EALREADY, its guest comes back to
- * it; EEXIST, the port goes on with it.
+ * it; EEXIST, the port keeps it.
  */
 static __always_inline int hold_outdone(struct vcc_entry *e, const struct vcc_flow *described,
 					const struct vcc_port *port, const struct vcc_key *key,
@@ -77,8 +77,8 @@ static __always_inline int hold_outdone(struct vcc_entry *e, const struct vcc_fl
 /*
  * Takes over the connection that the frame describes by a struct vcc_arrival. Returns 0 or an
  * error: the port drains (ESHUTDOWN), it knows better (EEXIST), it or the host has no room
- * (ENOSPC), its policy leaves the connection alone (ENOENT), or no connection is like that
- * (EINVAL). An error leaves what the port has of the connection as it was.
+ * (ENOSPC), its policy leaves the connection alone (ENOENT), or no connection can have such a state
+ * (EINVAL). An error leaves the port's flow of the connection as it was.
  */
 static __noinline int flow_arrive(struct __sk_buff *skb, uint32_t index)
 {

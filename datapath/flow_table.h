@@ -56,7 +56,7 @@ static __always_inline struct vcc_params *treatment(struct vcc_port *port, struc
 	return rule_params(f->epoch, f->rule);
 }
 
-/* What a lock's state says of the flow that was looked up: another one is let go of. */
+/* The state of the flow that was looked up, by its lock; another flow is released. */
 static __always_inline enum lock_state held(struct vcc_entry *e, const struct vcc_key *key,
 					    uint64_t tag, enum lock_state found)
 {
@@ -223,7 +223,7 @@ static __always_inline bool make_room(uint32_t port, uint32_t behind)
 /*
  * A port may hold so many times as many flows as all ports leave free: a dynamic threshold
  * (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998).
- * However many some ports want, the others find room.
+ * However many flows some ports create, the others find room.
  */
 #define TIMES_FREE 32u
 
@@ -250,7 +250,7 @@ static __always_inline bool take_room(uint32_t index, const struct vcc_port *por
 }
 
 /*
- * Creates and holds an entry, which counts and is in no queue. Null: there is no room for it, or,
+ * Creates and holds an entry, which is counted and in no queue. Null: there is no room for it, or,
  * with `there`, another CPU has just created it.
  */
 static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,

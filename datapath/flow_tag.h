@@ -35,7 +35,7 @@ VCC_APART uint64_t flow_tag_apart(const struct vcc_key *key)
 	return key ? flow_tag(key) : 0;
 }
 
-/* What tells apart flows of one tag whose ports or VLAN differ, and flows of different tags. */
+/* What distinguishes flows of one tag whose ports or VLAN differ, and flows of different tags. */
 static __always_inline uint64_t tag_check(const struct vcc_key *key, uint64_t tag)
 {
 	return tag ^ ((const uint64_t *)key)[4];

@@ -3,7 +3,7 @@
  * The pace at which flows are forgotten. The kernel collects the entries that are deleted from a
  * map during a grace period, of 256 ms because call_rcu_tasks_trace() is lazy, and then moves all
  * of them in one interrupt, at 0.15 us each: they are in no cache any more. It may interrupt a
- * timer that has held the CPU for SHIFT_US. So who forgets many flows, timers and sweeps, forgets
+ * timer that has held the CPU for SHIFT_US. So timers and sweeps, which forget many flows, forget
  * few at a time. What a segment forgets was created by another.
  *
  * The limit is a virtual scheduling algorithm (ITU-T I.371, GCRA). Entries that new flows take are

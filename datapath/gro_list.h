@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Trains: with `rx-gro-list`, a device's GRO keeps TCP segments as a list of whole packets, of
- * which a program sees the first one's headers, and the kernel writes no change of them but
- * addresses and ports to the others. A train whose list is gone is segmented like any
- * super-segment, each part with the headers as they were rewritten (Linux 6.12,
- * tcp4_gso_segment()).
+ * which a program sees the first one's headers, and the kernel copies only changes of addresses and
+ * ports to the others. A train whose list is gone is segmented like any super-segment, each part
+ * with the headers as they were rewritten (Linux 6.12, tcp4_gso_segment()).
  */
 #ifndef VCC_GRO_LIST_H
 #define VCC_GRO_LIST_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel knows of a frame and struct __sk_buff does not tell. */
+/* What the kernel knows of a frame and struct __sk_buff does not show. */
 #ifndef VCC_KERNEL_H
 #define VCC_KERNEL_H
 
@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-/* The kernel's own, as far as it is read; its BTF tells where. */
+/* The kernel's own, as far as it is read; its BTF has the offsets. */
 struct sk_buff {
 	uint8_t ip_summed : 2;
 	uint8_t encapsulation : 1; /* the kernel has put the segment into a tunnel */

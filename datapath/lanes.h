@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lanes: which part of the maps of a CPU a run has for itself. With PREEMPT_RT, a run may be
+ * Lanes: the part of a CPU's maps that a run has for itself. With PREEMPT_RT, a run may be
  * preempted by another one on its CPU: since Linux 6.18, local_bh_disable() only keeps a task on
  * its CPU there (unless the kernel has CONFIG_PREEMPT_RT_NEEDS_BH_LOCK). Elsewhere a run keeps its
  * CPU from its begin to its end, and there is one lane.
@@ -56,7 +56,7 @@ static __always_inline void lane_leave(uint32_t lane)
 		__sync_lock_test_and_set(&l->owners[lane], 0);
 }
 
-/* One that user space started has not entered any. Only `turn` needs one, and is not run twice. */
+/* A run that user space started has entered none. Only `turn` needs one, and is not run twice. */
 #define LANE_OF_TURN LANES
 
 /* A global function, which is verified once. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay, whatever their
- * age: a table of a sixteenth of the flows', in which the least recently used gives way.
+ * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay at any age: a
+ * table of a sixteenth of the flows', in which the least recently used gives way.
  */
 #ifndef VCC_DATAPATH_MINISOCK_H
 #define VCC_DATAPATH_MINISOCK_H
@@ -20,7 +20,7 @@ struct {
 /* Its `check` is that of no connection. */
 static const struct vcc_minisock no_minisock = {};
 
-/* Which connection a minisock is of, and of which port that has had the index. Never 0. */
+/* Identifies a minisock's connection, and its port among those that have had the index. Never 0. */
 static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64_t tag,
 					       const struct vcc_port *port)
 {
@@ -63,7 +63,7 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 		return 0;
 	uint64_t tag = flow_tag(key);
 
-	/* Filled in where it lies, for want of stack; `check` comes last. */
+	/* Filled in place, to save stack; `check` comes last. */
 	if (bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
 		return -1;
 	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);

@@ -60,9 +60,9 @@ struct option_places {
 } __attribute__((packed, aligned(4)));
 
 /*
- * What is found goes where the caller wants it, and not through the stack: of memory behind a
- * pointer the verifier follows no values, but on the stack it would follow each set of options that
- * a walk may have found so far.
+ * The result goes to the caller's memory, and not through the stack: the verifier follows no values
+ * of memory behind a pointer, but on the stack it would follow each set of options that a walk may
+ * have found so far.
  */
 struct option_walk {
 	uint8_t bytes[64]; /* the options; an index masked by 63 is in bounds */
@@ -101,7 +101,7 @@ static __always_inline void read_counters(const struct option_walk *w, uint32_t 
 }
 
 /*
- * Parses an AccECN option of any length but a PACK's: the whole fields that fit count (RFC 9768,
+ * Parses an AccECN option of any length but a PACK's: the whole fields that fit are read (RFC 9768,
  * 3.2.3), of which the second one counts CE in both orders.
  */
 static __always_inline void option_accecn(const struct option_walk *w, uint32_t at, uint8_t length)

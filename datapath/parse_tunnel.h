@@ -29,7 +29,7 @@ static __always_inline uint32_t inner_ip(struct __sk_buff *skb, enum direction d
 
 	if (o->inner_proto != bpf_htons(ETH_P_IP) && o->inner_proto != bpf_htons(ETH_P_IPV6))
 		return COUNT_NOT_IP;
-	/* Geneve's options may be longer, and are not where anybody uses them. */
+	/* Geneve's options may be longer, but are not in practice. */
 	if (off > UINT8_MAX || bpf_skb_load_bytes(skb, off, &o->ip, sizeof(o->ip)))
 		return COUNT_MALFORMED;
 	fr->l3_off = (uint8_t)off;
@@ -175,8 +175,8 @@ VCC_APART int parse_inside(struct __sk_buff *skb, uint32_t dir, struct frame *fr
 	if (what == PARSED && dir == TO_GUEST)
 		s->ip_ecn = decapsulated_ecn(o->ecn, s->ip_ecn);
 	/*
-	 * A guest that has copied its ECN field (RFC 6040, 4.1) says the same twice. If one of both
-	 * says ECT or CE the engine sees that; it writes both.
+	 * A guest that has copied its ECN field (RFC 6040, 4.1) has the same value twice. If one of
+	 * both is ECT or CE, the engine sees that; it writes both.
 	 */
 	if (what == PARSED && dir == FROM_GUEST)
 		s->ip_ecn |= o->ecn;

@@ -67,7 +67,7 @@ static __always_inline long queue_put(struct vcc_ends *ends, const struct vcc_ke
 /*
  * Skips an empty position at the queue's head. A producer may have filled it meanwhile, and have
  * seen that it was not passed yet: then the head returns to it. It does not if another consumer has
- * gone on from there; only the half-open queue has several, and its flows have deadlines, too.
+ * advanced from there; only the half-open queue has several, and its flows have deadlines, too.
  */
 static __always_inline void queue_skip(struct vcc_ends *ends, const struct vcc_place *place)
 {

@@ -13,7 +13,7 @@ VCC_APART int engine_revive(struct vcc_flow *f, const struct vcc_minisock *m,
 	return f && m && p ? vcc_revive(f, m, p, now) : -1;
 }
 
-/* Makes a held, new flow what its minisock has, under the policy's rule for it. */
+/* Restores a held, new flow from its minisock, under the policy's rule for it. */
 static __always_inline int revive_under_policy(struct vcc_entry *e, const struct vcc_minisock *m,
 					       const struct vcc_key *key, uint64_t now)
 {

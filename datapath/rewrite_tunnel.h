@@ -6,8 +6,8 @@
  * with its own, the sum is the same whatever they say. What is left is what no inner checksum
  * covers: IPv6's fields, and lengths. In a super-segment the kernel has not computed it yet.
  *
- * The kernel's helpers take CHECKSUM_PARTIAL to be about the field that they are told of. Here it
- * may be about the outer one, so the inner one is written as it has to be.
+ * The kernel's helpers assume that CHECKSUM_PARTIAL is about the field that they are given. Here it
+ * may be about the outer one, so the inner one is written directly.
  */
 #ifndef VCC_REWRITE_TUNNEL_H
 #define VCC_REWRITE_TUNNEL_H
@@ -15,7 +15,7 @@
 #include "rewrite.h"
 #include "tunnel.h"
 
-/* Is the checksum partial whose header is at `l4_off`? */
+/* Is the checksum of the header at `l4_off` partial? */
 static __always_inline bool is_partial(struct __sk_buff *skb, uint32_t l4_off)
 {
 	const struct sk_buff *kernels = bpf_cast_to_kern_ctx(skb);
@@ -68,8 +68,8 @@ static __always_inline long mend_outer(struct __sk_buff *skb, const struct outer
 
 /*
  * What is outside of the inner TCP header. From the guest, its encapsulator has copied the inner
- * ECN field (RFC 6040, 4.1), and to the guest, its decapsulator takes equal fields for what they
- * are (4.2): both become what the engine says.
+ * ECN field (RFC 6040, 4.1), and to the guest, its decapsulator leaves equal fields as they are
+ * (4.2): both become the engine's value.
  */
 static __always_inline long write_around(struct __sk_buff *skb, const struct frame *fr,
 					 const struct outer *o, const struct vcc_segment *s,

@@ -124,9 +124,9 @@ VCC_APART int sweep_next(struct sweep *sweep)
 	int visited = sweep_visit(&key, sweep->what, sweep->underlays);
 
 	/*
-	 * A CPU that holds a flow judges it. But a half-open flow stays under its edition, which
-	 * must not be when all have to leave it: the next run visits it again. Nor does that CPU
-	 * know that the flow's underlay is to be another.
+	 * A CPU that holds a flow judges it. But a half-open flow stays under its edition, which is
+	 * wrong when all flows must leave it: the next run visits it again. Nor does that CPU know
+	 * that the flow's underlay must change.
 	 */
 	bool must = sweep->what == SETTLE_MARK || sweep->what == MOVE_MARK;
 

@@ -17,11 +17,11 @@
 #define SHIFT_US 400u
 /* The time without timers after it. */
 #define SHIFT_REST_US 400u
-/* More than this is the machine's doing: interrupts, or another guest of its own host. */
+/* More than this is caused by the machine: interrupts, or another guest of its own host. */
 #define HELD_MAX_US 1000u
 /* A run is at least as long, or it would not be worth its start. */
 #define SHIFT_RUN_MIN_US 20u
-/* Who had to wait, and did not come again within this time, fires on another CPU now. */
+/* A timer that had to wait, and did not fire again within this time, fires on another CPU now. */
 #define SHIFT_OLD_US 10000u
 
 /* Timers are bits, by their number. */

@@ -35,7 +35,7 @@ VCC_APART int lowest_bit_apart(uint64_t word)
 	return lowest_bit(word);
 }
 
-/* The next port's wheel turns, if it is time. Returns 1 if there is no other port. */
+/* Turns the next port's wheel, if it is due. Returns 1 if there is no other port. */
 static __always_inline int turn_begin(struct run *run)
 {
 	if (!run->left) {

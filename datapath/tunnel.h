@@ -91,7 +91,7 @@ static __always_inline bool is_inside(const struct frame *fr)
 
 #define TUNNEL_KIND_SHIFT 56
 
-/* A network of VXLAN or Geneve. Its ends do not count: they change when an address moves. */
+/* A network of VXLAN or Geneve. Its ends are no part of it: they change when an address moves. */
 static __always_inline uint64_t tunnel_of_vni(uint64_t kind, __be32 vni_reserved)
 {
 	return kind << TUNNEL_KIND_SHIFT | bpf_ntohl(vni_reserved) >> 8;
@@ -221,7 +221,7 @@ static __always_inline enum found find_inner(struct __sk_buff *skb, struct outer
 }
 
 /*
- * Does a segment go on where the connection is? It is among what is outstanding or next, and it
+ * Does a segment continue where the connection is? It is among what is outstanding or next, and it
  * acknowledges what the sender has been sent: both are stricter than what an end accepts.
  */
 static __always_inline bool continues_flow(const struct vcc_flow *f, const struct vcc_segment *s,
@@ -242,9 +242,9 @@ static __always_inline bool continues_flow(const struct vcc_flow *f, const struc
 
 /*
  * Is a segment in the tunnel that the connection is in? Two tunnels of a guest may have the same
- * addresses inside, so one that does not go on where the connection is belongs to another. One that
- * does says which tunnel it is, because an overlay that numbers its senders may number one anew.
- * The flow is held; `opens`: this segment has just created it.
+ * addresses inside, so one that does not continue where the connection is belongs to another. One
+ * that does says which tunnel it is, because an overlay that numbers its senders may number one
+ * anew. The flow is held; `opens`: this segment has just created it.
  */
 static __always_inline bool is_in_its_tunnel(struct vcc_entry *e, const struct vcc_segment *s,
 					     enum direction dir, bool opens)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether a segment of a connection passes that the port does not know
+/* Whether a segment of a connection that the port does not know passes
  * (engine/unknown_connection.h). */
 #ifndef VCC_DATAPATH_UNKNOWN_SEGMENT_H
 #define VCC_DATAPATH_UNKNOWN_SEGMENT_H
@@ -10,7 +10,7 @@
 
 /*
  * Does the connection's rule drop the segment? Either end may have opened the connection, and a
- * rule may leave one of the two alone, so both have to drop it.
+ * rule may leave one of the two alone, so both must drop it.
  */
 static __always_inline bool rules_drop(const struct work *w, const struct vcc_port *port,
 				       uint32_t now_s)

@@ -19,8 +19,8 @@
 
 /*
  * What follows an IPv6 header that is none of TCP: its kind, and its bytes << 8 before that; TCP
- * also behind a later fragment of it. Negative: no TCP. Apart, or the verifier would follow each
- * chain of headers.
+ * also behind a later fragment of it. Negative: no TCP. Out of line, or the verifier would follow
+ * each chain of headers.
  */
 VCC_APART int ipv6_follows(struct __sk_buff *skb, uint32_t off, uint32_t next)
 {
@@ -77,7 +77,7 @@ VCC_APART int ip_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
 	return !bpf_skb_load_bytes(skb, off, &ipv4_proto, 1) && ipv4_proto == IPPROTO_TCP;
 }
 
-/* The same, of what `proto` says to be at an offset: it may be behind tags. */
+/* The same for protocol `proto` at an offset: it may be behind tags. */
 VCC_APART int tagged_holds_tcp(struct __sk_buff *skb, uint32_t off, uint32_t proto)
 {
 	__be16 next = (__be16)proto;

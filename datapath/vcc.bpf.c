@@ -79,7 +79,7 @@ static __always_inline struct vcc_entry *flow_refuse(const struct vcc_params *p,
 
 /*
  * Creates and holds a flow for a SYN. Null if the table is full, the port drains, or the policy
- * ignores the connection; `drop` then tells whether to drop the SYN.
+ * ignores the connection; `drop` then says whether to drop the SYN.
  */
 static __noinline struct vcc_entry *flow_create(const struct vcc_key *key, enum direction dir,
 						const struct vcc_port *port, bool *drop)
@@ -162,8 +162,8 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 }
 
 /*
- * Drops what exceeds the rate of all the guest's connections, of which `f` is one. Apart, for want
- * of stack.
+ * Drops what exceeds the rate of all the guest's connections, of which `f` is one. A function of
+ * its own, to save stack.
  */
 static __noinline bool cap_guest_rate(const struct vcc_flow *f, const struct vcc_params *p,
 				      uint32_t port, const struct vcc_segment *s,
@@ -245,8 +245,8 @@ static __always_inline uint32_t parse_any(struct __sk_buff *skb, enum direction 
 }
 
 /*
- * A segment of a flow that another CPU did not let go of. Apart, or the verifier would follow each
- * of its ends to the end of the program.
+ * A segment of a flow that another CPU did not release. Out of line, or the verifier would follow
+ * each of its ends to the end of the program.
  */
 static __noinline int translate_unheld(struct __sk_buff *skb, enum direction dir, struct work *w,
 				       const struct vcc_port *port, const struct vcc_entry *e)

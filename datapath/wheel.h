@@ -162,7 +162,7 @@ VCC_APART int file(struct vcc_entry *e, const struct vcc_key *key, uint32_t now_
 	if (!near)
 		return 0;
 	time_raise(&w->near_end_ms, due_ms);
-	/* If the wheel has passed the slot meanwhile, it has to come to it once more. */
+	/* If the wheel has passed the slot meanwhile, it must come to it once more. */
 	if (is_before_ms(due_ms, load_after_stores(&w->near_ms)))
 		time_raise(&w->near_end_ms, due_ms + NEAR_SLOTS);
 	if (is_before_ms(due_ms, load_after_stores(&w->turns_ms)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Accurate ECN (RFC 9768) between vcc and a peer, in the name of a guest that has not agreed on it:
- * the handshake, and the receiver half, which tells the peer what its segments met. The sender
+ * the handshake, and the receiver half, which reports to the peer what its segments met. The sender
  * half, which reads the peer's counters, is in marks.h.
  *
  * An AccECN end counts the marked packets that it receives (r.cep) and sends the count's last three
@@ -10,7 +10,7 @@
  * a request for AccECN as one for classic ECN (3.1.2).
  *
  * vcc's SYN or SYN-ACK leaves as Not-ECT (RFC 3168, 6.1.1), all later segments as ECT(0), those
- * without data too (RFC 8311, 4.3), as Linux has it.
+ * without data too (RFC 8311, 4.3), as in Linux.
  */
 #ifndef VCC_ACCECN_H
 #define VCC_ACCECN_H
@@ -23,9 +23,9 @@
 _Static_assert(ACE_MASK << ACE_SHIFT == TCP_ECN_BITS, "ACE is AE, CWR and ECE (3.2.2)");
 /* The bit of the field that CWR holds. */
 #define ACE_CWR 2u
-/* The packet counters' initial value (3.2.1), which no path that clears the bits leaves at that. */
+/* The packet counters' initial value (3.2.1), which a path that clears the bits changes. */
 #define ACE_INITIAL 5u
-/* What the handshake says of a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
+/* The handshake's code for a SYN or SYN-ACK that arrived as Not-ECT (table 3). */
 #define ACE_NOT_ECT 2u
 
 /* The third SYN-ACK leaves after 1 s and 2 s (RFC 6298, 2.1 and 5.5). */
@@ -75,10 +75,10 @@ VCC_INLINE void accecn_agree(struct vcc_flow *f, uint8_t ip_ecn)
 }
 
 /*
- * Initialises the counters when both SYNs have passed. `ace`: what the peer said of vcc's SYN or
- * SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the field: send
- * no ECT (3.2.2.3). An option whose first field is zero has been cleared, for no ECT counter begins
- * there (3.2.3.2.3). Out of line, for a SYN's way has no stack to spare.
+ * Initialises the counters when both SYNs have passed. `ace`: what the peer reported about vcc's
+ * SYN or SYN-ACK, which left as Not-ECT. If it arrived as anything else, the path changes the
+ * field: send no ECT (3.2.2.3). An option whose first field is zero has been cleared, because no
+ * ECT counter begins there (3.2.3.2.3). Out of line, because a SYN's path has no stack to spare.
  */
 VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint32_t ace)
 {
@@ -102,8 +102,8 @@ VCC_APART int accecn_start(struct vcc_flow *f, const struct vcc_segment *s, uint
 }
 
 /*
- * To-guest: the SYN-ACK that accepts AccECN. 5 is reserved, and says nothing of the path (3.1.3). A
- * mark on a SYN-ACK counts, one on a SYN does not (3.2.2.2).
+ * To-guest: the SYN-ACK that accepts AccECN. 5 is reserved, and reports nothing about the path
+ * (3.1.3). A mark on a SYN-ACK is counted, one on a SYN is not (3.2.2.2).
  */
 VCC_INLINE void accecn_start_accepted(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -114,7 +114,7 @@ VCC_INLINE void accecn_start_accepted(struct vcc_flow *f, const struct vcc_segme
 }
 
 /*
- * To-guest: the ACK that completes a passive open tells how the SYN-ACK arrived. With data the
+ * To-guest: the ACK that completes a passive open reports how the SYN-ACK arrived. With data the
  * field is the counter, and 1, 5 and 7 are reserved; zero comes from a path that clears it (3.2.2.1
  * and 3.2.2.4).
  */
@@ -129,7 +129,7 @@ VCC_INLINE void accecn_start_answered(struct vcc_flow *f, const struct vcc_segme
 	accecn_start(f, s, ace);
 }
 
-/* The guest's first SYN-ACK accepts AccECN, and tries if the path lets the option through. */
+/* The guest's first SYN-ACK accepts AccECN, and tests whether the path lets the option through. */
 VCC_INLINE void accecn_offer(const struct vcc_flow *f, const struct vcc_segment *s,
 			     struct vcc_action *a)
 {
@@ -146,8 +146,8 @@ VCC_INLINE uint32_t packets(const struct vcc_segment *s)
 }
 
 /*
- * To-guest: counts what a segment met. Those without data count, too (3.2.2). Out of line, because
- * the caller has no stack to spare.
+ * To-guest: counts the marks of a segment, with or without data (3.2.2). Out of line, because the
+ * caller has no stack to spare.
  */
 VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -166,12 +166,12 @@ VCC_APART int accecn_count(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest: the segment carries the counter; the ACK of a SYN-ACK tells how that arrived
+ * From-guest: the segment carries the counter; the ACK of a SYN-ACK reports how that arrived
  * (3.2.2.1).
  *
  * Segmentation of a super-segment clears CWR in all but the first (RFC 3168, 6.1.2; Linux:
- * tcp_gso_segment), so a value with that bit would seem to run back. There the counter goes on to
- * the next value without, which is up to two marks too many.
+ * tcp_gso_segment), so a value with that bit would seem to run back. There the counter advances to
+ * the next value without that bit, which reports up to two marks too many.
  */
 VCC_INLINE void accecn_write(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {

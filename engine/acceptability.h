@@ -44,7 +44,7 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (!(s->flags & TCP_ACK))
 		return;
-	/* The first ACK tells which of the peer's SYN-ACKs the guest accepted. */
+	/* The first ACK shows which of the peer's SYN-ACKs the guest accepted. */
 	if (!f->settled || seq_plausible(f->rcv_wup, s->ack)) {
 		f->rcv_wup = f->settled ? seq_max(f->rcv_wup, s->ack) : s->ack;
 		f->rcv_max =
@@ -56,9 +56,9 @@ VCC_INLINE void track_receiver(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * From-guest: does the segment acknowledge what has not come? A receiver that does shows its peer a
- * shorter round trip and hides losses (Savage et al. 1999, 2.3). The first one is believed: data
- * on a SYN (RFC 7413) is not tracked.
+ * From-guest: does the segment acknowledge data that has not arrived? A receiver that does so shows
+ * its peer a shorter round trip and hides losses (Savage et al. 1999, 2.3). The first one is
+ * believed: data on a SYN (RFC 7413) is not tracked.
  */
 VCC_INLINE bool acks_unseen(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -145,7 +145,7 @@ VCC_INLINE bool is_guests_rst(const struct vcc_flow *f, const struct vcc_segment
 {
 	if (f->stage == STAGE_SYN_SENT)
 		return false;
-	/* Its numbers tell where the guest is (arrival.h). */
+	/* Its numbers show where the guest is (arrival.h). */
 	if (f->lags & LAGS_GUEST)
 		return true;
 	if (f->flags & FLOW_SYN_SEEN_GUEST)

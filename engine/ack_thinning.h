@@ -13,7 +13,7 @@
 enum vcc_thin {
 	THIN_PASS = 0, /* it passes, and nothing waits */
 	THIN_BEHIND,   /* it passes behind what waits */
-	THIN_INSTEAD,  /* it passes, and says all that what waits does */
+	THIN_INSTEAD,  /* it passes, and covers all that the waiting ACK says */
 	THIN_WAIT,     /* it waits, instead of what does */
 };
 
@@ -33,8 +33,8 @@ VCC_INLINE bool is_ring_crowded(uint32_t free_segs, uint32_t added_segs)
 }
 
 /*
- * Does the segment say nothing but an acknowledgement and a window? SACK blocks and ECN's bits are
- * counted by each segment. A keep-alive, before rcv_nxt, is to be answered (RFC 9293, 3.8.4).
+ * Does the segment carry nothing but an acknowledgement and a window? SACK blocks and ECN's bits
+ * are counted by each segment. A keep-alive, before rcv_nxt, must be answered (RFC 9293, 3.8.4).
  */
 VCC_INLINE bool is_pure_ack(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -69,7 +69,7 @@ VCC_INLINE enum vcc_thin thin_ack(const struct vcc_flow *f, const struct vcc_hol
 
 	if (!waiting)
 		return waits ? THIN_WAIT : THIN_PASS;
-	/* Reordered, or a retransmission, whose window does not count (RFC 9293, 3.10.7.4). */
+	/* Reordered, or a retransmission, whose window is ignored (RFC 9293, 3.10.7.4). */
 	if (!acks || seq_before(s->ack, waiting->ack) || seq_before(s->seq, waiting->seq))
 		return THIN_BEHIND;
 	if (waits) {

@@ -13,8 +13,8 @@ VCC_INLINE uint16_t ask_accecn(uint32_t flags, uint32_t accecn)
 }
 
 /*
- * Requests ECN in the guest's SYN, AccECN if that is for vcc to speak. Returns the request as flags
- * of a SYN.
+ * Requests ECN in the guest's SYN, AccECN if vcc negotiates that. Returns the request as flags of a
+ * SYN.
  */
 VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p,
 			    const struct vcc_segment *s, bool again, struct vcc_action *a)
@@ -96,7 +96,7 @@ VCC_INLINE void show_ecn_answer(const struct vcc_flow *f, bool guest_asked, stru
 {
 	if (!guest_asked || f->accecn)
 		without_ecn(a);
-	/* Its request was answered to vcc: classic ECN is what it has. */
+	/* The answer to its request was for vcc: the guest has classic ECN. */
 	if (guest_asked && f->accecn)
 		a->flags |= TCP_ECE;
 }
@@ -148,7 +148,7 @@ VCC_INLINE bool takes_synack(const struct vcc_flow *f, const struct vcc_segment 
 	return answers_guests_syn(f, s) && !has_one;
 }
 
-/* May the peer's SYN-ACK carry the options of ours that it does? */
+/* May the peer's SYN-ACK carry those options of ours that are in it? */
 VCC_INLINE bool expects_ours(const struct vcc_flow *f, const struct vcc_segment *s)
 {
 	uint32_t accecn = (s->options & OPT_HELLO) ? 0 : SYN_ACCECN_ASKED;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection that comes to this host with its guest. What its handshake agreed on holds to its
+ * A connection that comes to this host with its guest. The results of its handshake hold to its
  * end; the state of its sender half begins anew, with the window that it had, because this host's
  * path and clock are others.
  *
- * The host before may have gone on after it described the flow, if the guest still ran: then the
- * numbers lag. The guest's segments tell how much it has sent, and the peer's ACKs how much of that
- * has arrived, until all that was sent before is acknowledged: it is no news here. Until the guest
- * is heard, a segment to it that is ahead of the flow is one that it refuses: it passes with the
- * window that the guest was shown (to_guest.h).
+ * The previous host may have continued after it described the flow, if the guest still ran: then
+ * the numbers lag. The guest's segments show how much it has sent, and the peer's ACKs how much of
+ * that has arrived, until all that was sent before is acknowledged, which changes nothing here.
+ * Until the guest is heard, a segment to it that is ahead of the flow is one that it refuses: it
+ * passes with the window that the guest was shown (to_guest.h).
  */
 #ifndef VCC_ARRIVAL_H
 #define VCC_ARRIVAL_H
@@ -61,8 +61,8 @@ VCC_INLINE void window_begins(struct vcc_flow *f)
 }
 
 /*
- * Takes over an established flow as the host before has described it; all else of it is zero. It is
- * treated by `p`. Returns 0; -1: it is none, or no flow is like that.
+ * Takes over an established flow as the previous host has described it; its other fields are zero.
+ * It is treated by `p`. Returns 0; -1: it is not established, or no flow can have such a state.
  */
 VCC_INLINE int vcc_arrive(struct vcc_flow *f, const struct vcc_params *p, uint64_t now_us)
 {
@@ -88,8 +88,8 @@ VCC_INLINE bool gives_way_to_description(const struct vcc_flow *f)
 }
 
 /*
- * Of a flow whose guest left, nothing is seen for so long: longer than the fabric sends on to where
- * a guest was, shorter than a guest needs to leave and to come back.
+ * A flow whose guest has left is silent for this time: longer than the fabric still sends to where
+ * the guest was, shorter than a guest needs to leave and to come back.
  */
 #define GONE_MS 5000u
 
@@ -121,9 +121,9 @@ VCC_INLINE bool is_far_ahead(const struct vcc_flow *f, uint32_t at, uint32_t seq
 }
 
 /*
- * From-guest: a segment tells what the guest has sent before it. The first one tells what it has
- * received, too, and track_receiver() believes it. Where the flow is policed, only the first
- * counts, or the guest would move its own edge before the peer's ACK of each flight.
+ * From-guest: a segment shows what the guest has sent before it. The first one shows what it has
+ * received, too, and track_receiver() believes it. Where the flow is policed, only the first is
+ * believed, or the guest would move its own edge before the peer's ACK of each flight.
  */
 VCC_INLINE void catch_up_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s)

@@ -14,7 +14,7 @@
 /* The modelled sender's timers are so many ticks long, or its segments need the exact time. */
 #define TIMER_TICKS_MIN 16u
 
-/* A loaded underlay may use the time for what it likes (cc/loaded.h). */
+/* A loaded underlay may use the time for any purpose (cc/loaded.h). */
 VCC_INLINE bool bears_ticks(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return rto_least_us(p) >= TIMER_TICKS_MIN * TICK_MAX_US && f->underlay < UNDERLAY_LOADED;

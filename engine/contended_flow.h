@@ -43,7 +43,7 @@ VCC_INLINE void unheld_to_guest(const struct vcc_flow *f, const struct vcc_param
 			drop_policed(a);
 		return;
 	}
-	/* The next report says all that this one says. */
+	/* The next report repeats all that is in this one. */
 	if (s->options & OPT_FACK) {
 		a->verdict = VCC_CONSUME;
 		return;

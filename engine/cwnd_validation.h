@@ -78,7 +78,7 @@ VCC_INLINE int32_t unused_us(const struct vcc_flow *f)
 	return (int32_t)(f->sent_us - f->validated_us);
 }
 
-/* Reduces a window that has not been used for an RTO. Apart, for it is rare. */
+/* Reduces a window that has not been used for an RTO. Out of line, because it is rare. */
 VCC_APART int window_reduce_unused(struct vcc_flow *f, const struct vcc_params *p)
 {
 	if (!f || !p || unused_us(f) < (int32_t)idle_rto_us(f, p) || !f->mss_bytes)

@@ -2,7 +2,7 @@
 /*
  * The two parts of a round trip, as the port sees them: the fabric's, from the guest's data to its
  * acknowledgement, and the guest's, from what it has to answer to its answer. A connection is slow
- * because of the network or because its guest is, and this tells which.
+ * because of the network or because its guest is, and this shows which.
  *
  * A sample is missing rather than wrong. An end may delay the ACK of a single segment (RFC
  * 5681, 4.2) and of what its application does not read, so such an ACK is no sample if it comes
@@ -26,7 +26,7 @@
 /* The longest tick of Linux' clock (CONFIG_HZ is 100 at least). */
 #define TICK_MAX_US 10000u
 
-/* A wait of 131 ms counts as much as all that was before. */
+/* A wait of 131 ms has the weight of all that was before. */
 #define DELAY_SMOOTH_SHIFT 17
 /* Delays are smoothed in 1/64 us. */
 #define DELAY_UNIT_SHIFT 6
@@ -88,7 +88,7 @@ VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t se
 }
 
 /*
- * Was the guest asked at the time of a tick, and so lately that the rest of the tick would tell?
+ * Was the guest asked at the time of a tick, and so lately that the rest of the tick would matter?
  * After two ticks, one is no longer much of the wait.
  */
 VCC_INLINE bool is_untimed(const struct vcc_flow *f, uint32_t now_us)
@@ -172,7 +172,7 @@ VCC_INLINE bool admits_data(const struct vcc_flow *f, const struct vcc_segment *
 	       !seq_after(f->snd_nxt + f->mss_bytes, edge);
 }
 
-/* What was measured before the treatment of the flow switched it off says nothing of today. */
+/* What was measured before the flow's treatment switched it off says nothing about now. */
 VCC_INLINE void delays_forget(struct vcc_flow *f)
 {
 	f->asked = ASKED_NOTHING;

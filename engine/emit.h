@@ -16,8 +16,8 @@
 
 /*
  * Do duplicate ACKs make this guest retransmit? Not a guest with SACK: it needs blocks, and vcc
- * cannot claim what the peer holds. The flight must be large enough to cause them: Linux takes
- * excess duplicates for reordering.
+ * cannot claim what the peer holds. The flight must be large enough to cause them: Linux treats
+ * excess duplicates as reordering.
  */
 VCC_INLINE bool prods(const struct vcc_flow *f, const struct vcc_params *p)
 {

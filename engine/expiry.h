@@ -27,7 +27,7 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 		/* The end that closed may be gone, and the other may never close. */
 		bool closing = f->flags & (FLOW_FIN_GUEST | FLOW_FIN_PEER);
 
-		/* One that has come with its guest may have ended before. */
+		/* A connection that has come with its guest may have ended before. */
 		if (closing || (f->lags & LAGS_GUEST))
 			return vcc_min(p->idle_half_closed_ms, p->idle_established_ms);
 		return p->idle_established_ms;
@@ -39,7 +39,7 @@ VCC_INLINE uint32_t idle_limit_ms(const struct vcc_flow *f, const struct vcc_par
 
 /*
  * Has the handshake completed? Until then, the flow gives way to a newer one in a full table: also
- * one that was refused, or a scan would fill the table with what is kept of it.
+ * one that was refused, or a scan would fill the table with its leftovers.
  */
 VCC_INLINE bool is_open(const struct vcc_flow *f)
 {

@@ -3,8 +3,8 @@
  * Feedback between two vcc ends (AC/DC, 3.2). The receiver half counts the marked and unmarked
  * payload received for its guest and reports the counters: in a PACK option on a pure ACK, or in a
  * FACK beside a segment that has no room for the option. The sender half reads and removes both.
- * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half. With a
- * far end that speaks AccECN itself, accecn.h and marks.h are.
+ * hello.h negotiates feedback, report.h is the receiver half, this file is the sender half. For a
+ * far end that speaks AccECN itself, accecn.h and marks.h have both halves.
  *
  * The counters are cumulative, so a lost or repeated report does no harm. PACK is an AccECN option
  * (RFC 9768, 3.2.3): kind 172, length 8, ECT(0) bytes, CE bytes. Hello and FACK share an
@@ -13,8 +13,8 @@
  *	Hello	253, 8,  0x76 0x63 ("vc"), version, HELLO_OFFER or HELLO_ACCEPT, 0, 0
  *	FACK	253, 12, 0x76 0x63, version, 3, ECT(0) bytes, CE bytes
  *
- * A FACK acknowledges one byte less than the segment beside it, so a host without vcc takes it for
- * an old ACK, never for a duplicate.
+ * A FACK acknowledges one byte less than the segment beside it, so a host without vcc mistakes it
+ * for an old ACK, never for a duplicate.
  *
  * The receiver half also echoes marks by ECE like a classic receiver (RFC 3168, 6.1.3). A mark is
  * therefore answered even if a middlebox removes options or the ends disagree on the negotiation:
@@ -112,7 +112,7 @@ VCC_INLINE void feedback_read(struct vcc_flow *f, const struct vcc_segment *s, s
 	feedback_believe(f, s, ect0_bytes + ce_bytes);
 	if (newer)
 		f->feedback_ack = ack;
-	/* Duplicated payload is not newly delivered, but its marks count. */
+	/* Duplicated payload is not newly delivered, but its marks are valid. */
 	news->reported_bytes = vcc_sub_floor0(ect0_bytes, repeated_bytes) + ce_bytes;
 	news->marked_bytes = ce_bytes;
 }
@@ -167,9 +167,9 @@ VCC_INLINE bool fack_plausible(const struct vcc_flow *f, const struct vcc_segmen
 }
 
 /*
- * ECE that no report explains. The far end echoes marks beside its reports, so an echoed mark is in
- * the counters of its next report, and ECE lasts until our CWR arrives. Reports without a mark in
- * the meantime are wrong or forged: the echo is then answered as a classic receiver's.
+ * ECE that no report explains. The far end echoes marks in addition to its reports, so an echoed
+ * mark is in the counters of its next report, and ECE lasts until our CWR arrives. Reports without
+ * a mark in the meantime are wrong or forged: the echo is then answered as a classic receiver's.
  */
 VCC_INLINE void answer_untold(struct vcc_flow *f, uint32_t ack, bool echoed, struct mark_news *news)
 {

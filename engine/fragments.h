@@ -2,8 +2,8 @@
 /*
  * A guest whose segments leave in IP fragments: its link, or a router behind it, has a smaller MTU
  * than its segments. The first fragment alone has TCP's header, and does not say how long the
- * segment is, so the guest's flight is not known. A window computed from what is would stay at its
- * first bytes: the flow is released instead, and what the peer acknowledges has been sent.
+ * segment is, so the guest's flight is not known. A window computed from the known part would stay
+ * at its first bytes: the flow is released instead, and what the peer acknowledges has been sent.
  */
 #ifndef VCC_FRAGMENTS_H
 #define VCC_FRAGMENTS_H
@@ -13,7 +13,7 @@
 
 /*
  * The first fragment of a segment from the guest passes; `s` has the payload that is in it. Returns
- * whether that releases the flow. One of data that is known says nothing new.
+ * whether that releases the flow. A fragment of data that is known brings nothing new.
  */
 VCC_INLINE bool vcc_fragment_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 					const struct vcc_segment *s)

@@ -14,7 +14,7 @@
 #include "push.h"
 #include "rcv_rtt.h"
 
-/* If an RTO has passed, restarts from the restart window. Apart, for it is rare. */
+/* If an RTO has passed, restarts from the restart window. Out of line, because it is rare. */
 VCC_APART int window_restart(struct vcc_flow *f, const struct vcc_params *p,
 			     const struct vcc_segment *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A rate for all connections of a guest together, for a cap of each says nothing of their number.
- * What exceeds it is dropped: for the engine, it is lost right behind the port.
+ * A rate for all connections of a guest together, because a cap of each does not limit their
+ * number. What exceeds it is dropped: for the engine, it is lost right behind the port.
  *
  * A token bucket (RFC 2697), kept as the time at which it is full again (ITU-T I.371, virtual
  * scheduling): one number, which CPUs change at once. Rules with different rates share a port's
@@ -41,7 +41,7 @@ VCC_INLINE bool guest_rate_take(uint64_t *full_ns, uint32_t bytes_per_ms, uint32
 	uint64_t burst_ns = guest_rate_burst_ns(bytes_per_ms);
 	uint64_t before = *(const volatile uint64_t *)full_ns;
 
-	/* It has been full for a while. If another CPU is sooner, it has said so. */
+	/* It has been full for a while. If another CPU is sooner, it has set this already. */
 	if ((int64_t)(before - now_ns) < 0)
 		__sync_val_compare_and_swap(full_ns, before, now_ns);
 	before = __sync_fetch_and_add(full_ns, cost_ns);

@@ -2,7 +2,7 @@
 /*
  * A connection that comes to a shell with buffers (hold.h, snoop.h) with its guest, from another
  * such shell. That one has described it when the guest had stopped, and has done nothing since, so
- * unlike in arrival.h no number is old: what is held, retained and promised goes on where it was
+ * unlike in arrival.h no number is old: what is held, retained and promised continues where it was
  * (laws 15 and 16).
  */
 #ifndef VCC_HANDOVER_H
@@ -28,8 +28,8 @@ VCC_INLINE int vcc_take_over(struct vcc_flow *f, const struct vcc_params *p, uin
 }
 
 /*
- * The guest goes on after a time in which neither it nor the shell has run, which says nothing
- * about path or guest: what was being timed is not, and timers start anew.
+ * The guest resumes after a time in which neither it nor the shell has run, which shows nothing
+ * about path or guest: what was being timed is timed no more, and timers restart.
  */
 VCC_INLINE void vcc_resume(struct vcc_flow *f, struct vcc_repair *r, uint64_t now_us)
 {

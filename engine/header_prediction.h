@@ -2,8 +2,8 @@
 /*
  * Header prediction (Van Jacobson; Linux: tcp_rcv_established). Most segments of an established
  * connection are new data or ACKs of new data, with no options but timestamps or a report, and
- * nothing was lost or marked. What from_guest.h and to_guest.h do with these is little, and here it
- * is alone. A shell tries this first; the result is the same (crates/vcc-engine/native.c).
+ * nothing was lost or marked. from_guest.h and to_guest.h do little with these, and only that is
+ * here. A shell tries this first; the result is the same (crates/vcc-engine/native.c).
  */
 #ifndef VCC_HEADER_PREDICTION_H
 #define VCC_HEADER_PREDICTION_H
@@ -12,7 +12,10 @@
 #include "from_guest.h"
 #include "to_guest.h"
 
-/* An established flow whose window is enforced, at its usual: no reduction, no end, no extras. */
+/*
+ * An established flow whose window is enforced, in its usual state: no reduction, no end, no
+ * extras.
+ */
 VCC_INLINE bool is_fast_path_eligible(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	const uint32_t unusual = FLOW_LEFT_ALONE | FLOW_RELEASED | FLOW_ACCECN_GUEST |
@@ -21,7 +24,7 @@ VCC_INLINE bool is_fast_path_eligible(const struct vcc_flow *f, const struct vcc
 	const uint32_t special =
 	    p->act | p->police | p->pool_weight | p->window_cap_bytes | p->rate_cap_bytes_per_ms;
 
-	/* Where delays are not measured, what was measured before has to be forgotten. */
+	/* Where delays are not measured, earlier measurements must be forgotten. */
 	return f->stage == STAGE_ESTABLISHED && !(f->flags & unusual) &&
 	       !(f->ca_state | f->resent | f->dupacks | f->lags) && is_controlled(f) &&
 	       mode_changes(p) && p->delays && !special;
@@ -76,7 +79,7 @@ VCC_INLINE void predicted_from_guest(struct vcc_flow *f, const struct vcc_params
 
 /*
  * Does the segment bring a report that is newer than the last, free of marks and no more than was
- * sent, or none that is missed?
+ * sent, or does it bring none while none is overdue?
  */
 VCC_INLINE bool is_predicted_report(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -92,7 +95,7 @@ VCC_INLINE bool is_predicted_report(const struct vcc_flow *f, const struct vcc_s
 }
 
 /*
- * AccECN: does the option, if there is one, tell of no mark, and do the counters need no more? The
+ * AccECN: does the option, if there is one, report no mark, and do the counters need no more? The
  * ACE field is as it was.
  */
 VCC_INLINE bool is_predicted_count(const struct vcc_flow *f, const struct vcc_segment *s,

@@ -17,7 +17,7 @@ VCC_INLINE bool agreed_ours(const struct vcc_flow *f, const struct vcc_segment *
 	return (f->flags & FLOW_FEEDBACK) || (f->accecn && !(s->options & (OPT_HELLO | OPT_FACK)));
 }
 
-/* strip_ours() of a segment that has some. Apart, for few have. */
+/* strip_ours() of a segment that has some. Out of line, because few have. */
 VCC_APART int strip_options(struct vcc_flow *f, const struct vcc_params *p, bool agreed,
 			    const struct vcc_segment *s, struct vcc_action *a)
 {

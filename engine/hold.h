@@ -7,7 +7,7 @@
  * The engine sees a segment when it leaves, so the flow's snd_nxt is what the fabric has seen. The
  * guest is shown a window that has room for the underlay's window and its share of the buffer. That
  * may exceed the peer's window (law 1's exception), but nothing beyond the peer's right edge or the
- * underlay's window leaves (law 14). Whatever is held is unacknowledged to the guest, so the end of
+ * underlay's window leaves (law 14). All that is held is unacknowledged to the guest, so the end of
  * the shell loses nothing (law 15).
  */
 #ifndef VCC_HOLD_H
@@ -72,9 +72,8 @@ VCC_INLINE bool is_first_synack(const struct vcc_flow *f, const struct vcc_segme
 }
 
 /*
- * Under `split` most ACKs of the peer say nothing that the guest has not been told. A window update
- * is worth one if it doubles what the guest may send (Linux as receiver: __tcp_select_window,
- * tcp_cleanup_rbuf).
+ * Under `split` most ACKs of the peer bring nothing new to the guest. A window update is worth one
+ * if it doubles what the guest may send (Linux as receiver: __tcp_select_window, tcp_cleanup_rbuf).
  */
 VCC_INLINE bool split_absorbs(const struct vcc_flow *f, const struct vcc_hold *h,
 			      const struct vcc_segment *shown, const struct ack_news *news,

@@ -30,7 +30,7 @@ enum vcc_hold_state {
 	HOLD_DRAINING,	  /* offline for good: the treatment has changed */
 };
 
-/* What a shell that holds segments keeps for each flow beside struct vcc_flow. */
+/* What a shell that holds segments keeps for each flow besides struct vcc_flow. */
 struct vcc_hold {
 	uint32_t held_end;    /* one past the last byte held, if any is */
 	uint32_t held_bytes;  /* of the buffer */
@@ -42,7 +42,7 @@ struct vcc_hold {
 	uint8_t promises;     /* bool: the shell has acknowledged in the peer's name (split.h) */
 	uint32_t promised;    /* with `promises`: the highest acknowledgement shown to the guest */
 	uint32_t kept_from;   /* with `retains`: all that has left from here on is retained */
-	uint32_t no_buffer;   /* times that the flow went offline for want of buffer */
+	uint32_t no_buffer;   /* times that the flow went offline as the buffer was full */
 	uint32_t packet_loss; /* and for a loss */
 };
 

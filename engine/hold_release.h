@@ -34,8 +34,8 @@ VCC_INLINE uint32_t hold_underlay_edge(const struct vcc_flow *f, const struct vc
 }
 
 /*
- * Does the shell hold the flow's segments? After a change of its treatment it goes on until nothing
- * is held and the peer's window has reached the edge that the guest was shown.
+ * Does the shell hold the flow's segments? After a change of its treatment it continues to do so
+ * until nothing is held and the peer's window has reached the edge that the guest was shown.
  */
 VCC_INLINE bool is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 			   const struct vcc_params *p)
@@ -110,8 +110,8 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 }
 
 /*
- * Does a segment that does not pass say more than the peer has been told? Its acknowledgement and
- * window do not wait for the peer's window.
+ * Does a segment that does not pass say more than has been sent to the peer? Its acknowledgement
+ * and window do not wait for the peer's window.
  */
 VCC_INLINE bool hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -123,7 +123,7 @@ VCC_INLINE bool hold_acks(const struct vcc_flow *f, const struct vcc_segment *s)
 /*
  * The sequence number for a segment that passes what is held or was dropped: a pure ACK or RST
  * beyond the peer's window would be discarded (RFC 9293, 3.10.7.4). Beyond the edge that the guest
- * was shown a RST is none of this connection's.
+ * was shown, a RST does not belong to this connection.
  */
 VCC_INLINE uint32_t hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
 			     const struct vcc_segment *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is true of every flow's state between two calls of the engine, whatever segments arrived. A
- * new flow, all zero, satisfies it; each call keeps it (proofs/). Native debug builds assert it.
+ * The invariant of every flow's state between two calls of the engine, after any segments. A new
+ * flow, all zero, satisfies it; each call keeps it (proofs/). Native debug builds assert it.
  */
 #ifndef VCC_INVARIANT_H
 #define VCC_INVARIANT_H

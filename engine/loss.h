@@ -44,7 +44,7 @@ VCC_INLINE bool resends_smaller(const struct vcc_flow *f)
 /*
  * Is this retransmission due to a smaller path MTU? Then nothing was lost to congestion, and no
  * duplicate ACK or SACK block asked for it (RFC 8201, 5.4; Linux: tcp_simple_retransmit). A single
- * shorter head may also be the lost end of an application write: the next segment tells.
+ * shorter head may also be the lost end of an application write: the next segment shows which.
  */
 VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const struct vcc_segment *s)
 {
@@ -72,7 +72,7 @@ VCC_INLINE bool resent_for_mtu(struct vcc_flow *f, enum vcc_sent sent, const str
 
 /*
  * The guest retransmitted: determines by which mechanism, and starts the sender half's reaction.
- * Apart, for it is rare.
+ * Out of line, because it is rare.
  */
 VCC_APART int resent_by_guest(struct vcc_flow *f, const struct vcc_params *p, uint32_t sent,
 			      const struct vcc_segment *s)
@@ -93,7 +93,7 @@ VCC_APART int resent_by_guest(struct vcc_flow *f, const struct vcc_params *p, ui
 		return 0;
 	/*
 	 * A window-limited guest cannot probe with new data, so its tail loss probe retransmits the
-	 * last segment (RFC 8985, 7.3). Duplicates, a timeout or the probe's own ACK tell whether
+	 * last segment (RFC 8985, 7.3). Duplicates, a timeout or the probe's own ACK show whether
 	 * that segment was lost.
 	 */
 	if (sent == SENT_TAIL_AGAIN && !told) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The marks on the data of both directions, whichever way the ends tell each other: a vcc end's
+ * The marks on the data of both directions, in each way that the ends report them: a vcc end's
  * reports, a classic receiver's echo (feedback.h), or AccECN (RFC 9768), whose sender half is here
  * and reads the peer's counters as Linux does (tcp_accecn_process).
  *
  * The ACE field counts marked packets modulo 8, on each segment. Where a path lets the option
- * through, that counts the marked bytes; between two options the field tells, as packets of full
- * size, and the next option corrects it.
+ * through, the option counts the marked bytes; between two options the field's marks are taken as
+ * packets of full size, and the next option corrects this.
  */
 #ifndef VCC_MARKS_H
 #define VCC_MARKS_H
@@ -42,14 +42,14 @@ VCC_INLINE uint32_t ace_segs(const struct vcc_flow *f, uint32_t ace, uint32_t se
 	return segs - ((segs - marked_segs) & ACE_MASK);
 }
 
-/* Marks that the field has told and the next option tells again. */
+/* Marks that the field has reported and the next option reports again. */
 VCC_INLINE void accecn_guess(struct vcc_flow *f, uint32_t ce_bytes)
 {
 	f->heard.ce_bytes = (f->heard.ce_bytes + ce_bytes) & COUNTER_MASK;
 	f->guessed_bytes = vcc_min(f->guessed_bytes + ce_bytes, COUNTER_MASK / 2);
 }
 
-/* What an option tells of marked bytes. */
+/* What an option reports of marked bytes. */
 enum accecn_news {
 	TOLD_NOTHING, /* there is none, or none to believe */
 	TOLD_BASE,    /* the next one can be compared with it */
@@ -61,7 +61,7 @@ enum accecn_news {
  * Reads the option's count of marked bytes. It may correct what was guessed since the last one.
  * After half a turn of the counter without an option, it only sets the new base. A duplicate may be
  * older than the one before it. Otherwise a counter that runs back, or ahead of what was sent, is
- * the work of a middlebox or a lie: from then on only the field counts (RFC 9768, 3.2.3.2.4).
+ * the work of a middlebox or a lie: from then on only the field is believed (RFC 9768, 3.2.3.2.4).
  */
 VCC_INLINE enum accecn_news accecn_read_option(struct vcc_flow *f, const struct vcc_segment *s,
 					       const struct ack_news *news, struct vcc_action *a,
@@ -69,7 +69,7 @@ VCC_INLINE enum accecn_news accecn_read_option(struct vcc_flow *f, const struct 
 {
 	if (!(s->options & (OPT_PACK | OPT_ACCECN_CE)) || (f->accecn & ACCECN_OPTION_FALSE))
 		return TOLD_NOTHING;
-	uint32_t last_bytes = f->heard.ce_bytes - f->guessed_bytes; /* as the last option told */
+	uint32_t last_bytes = f->heard.ce_bytes - f->guessed_bytes; /* as of the last option */
 	uint32_t ce_bytes = (s->feedback.ce_bytes - last_bytes) & COUNTER_MASK;
 
 	if (ce_bytes > COUNTER_MASK / 2 && !news->acked_bytes)
@@ -108,8 +108,8 @@ VCC_INLINE bool is_cleared(const struct vcc_flow *f, uint32_t ace, uint32_t segs
 
 /*
  * To-guest: the marks of an ACK by AccECN. One that delivers nothing may be older than the last
- * (A.1). The field counts marked packets without data, too. It is believed where the option tells
- * of no marked byte, as in Linux: a middlebox may repeat an option that it has stored.
+ * (A.1). The field counts marked packets without data, too. It is believed where the option reports
+ * no marked byte, as in Linux: a middlebox may repeat an option that it has stored.
  */
 VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 				const struct ack_news *news, struct vcc_action *a,
@@ -125,7 +125,7 @@ VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 	}
 	if (segs)
 		told = accecn_read_option(f, s, news, a, marks);
-	/* Nobody would tell of marks. */
+	/* Nobody would report marks. */
 	if (is_cleared(f, ace, segs, marks))
 		f->flags |= FLOW_UNHEARD;
 	f->accecn |= ACCECN_HEARD;
@@ -190,7 +190,7 @@ VCC_INLINE void count_marks(struct vcc_flow *f, const struct vcc_segment *s)
 		ecn_latch(f, s);
 }
 
-/* From-guest: the receiver half tells the peer. */
+/* From-guest: the receiver half reports to the peer. */
 VCC_INLINE void marks_to_peer(struct vcc_flow *f, const struct vcc_segment *s, struct vcc_action *a)
 {
 	if (f->accecn) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What is kept of a connection after its flow is forgotten, as Linux keeps a minisock of one in
- * TIME_WAIT. An end may go on after any time: a guest that was paused answers a SYN that waited in
- * its queue, a peer does not get the guest's RST, one that has closed its half reads for hours. The
- * guest still reads windows at the scale that its handshake showed. A segment of such a connection
- * revives the flow, and it is translated and policed as before.
+ * TIME_WAIT. An end may continue after any time: a guest that was paused answers a SYN that waited
+ * in its queue, a peer does not get the guest's RST, one that has closed its half reads for hours.
+ * The guest still reads windows at the scale that its handshake showed. A segment of such a
+ * connection revives the flow, and it is translated and policed as before.
  */
 #ifndef VCC_MINISOCK_H
 #define VCC_MINISOCK_H
@@ -47,8 +47,8 @@
 
 /*
  * Does a forgotten flow leave a minisock? Only if vcc changed its handshake, or its rule rejects
- * what is unknown; and if an end may still go on. After both FINs, retransmissions alone follow:
- * nobody sends by the windows in them, but they must not be taken for unknown.
+ * what is unknown; and if an end may still continue. After both FINs, retransmissions alone follow:
+ * nobody sends by the windows in them, but they must not be mistaken for unknown segments.
  */
 VCC_INLINE bool leaves_minisock(const struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -70,10 +70,10 @@ VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 }
 
 /*
- * Makes a new flow what the minisock has of it, and treats it by `p`. A handshake goes on where it
- * was. An open connection is one that arrives (arrival.h): the next segments tell how far it has
- * come. Where the rule rejects what is unknown, none has passed meanwhile, and the guest's word
- * alone would move its own edge. Returns 0; -1: no flow is like that.
+ * Restores a new flow from the minisock, and treats it by `p`. A handshake continues where it was.
+ * An open connection is one that arrives (arrival.h): the next segments show how far it has come.
+ * Where the rule rejects what is unknown, none has passed meanwhile, and the guest's word alone
+ * would move its own edge. Returns 0; -1: no flow can have such a state.
  */
 VCC_INLINE int vcc_revive(struct vcc_flow *f, const struct vcc_minisock *m,
 			  const struct vcc_params *p, uint64_t now_us)

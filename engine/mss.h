@@ -44,7 +44,7 @@ VCC_INLINE uint32_t segs_of(uint32_t segs, uint32_t from_bytes, uint32_t to_byte
 	return vcc_max(count < CWND_MAX_SEGS ? (uint32_t)count : CWND_MAX_SEGS, 1);
 }
 
-/* Apart, for it is rare. */
+/* Out of line, because it is rare. */
 VCC_APART int mss_change(struct vcc_flow *f, uint32_t to_bytes)
 {
 	if (!f)
@@ -89,8 +89,8 @@ VCC_INLINE bool may_be_full(const struct vcc_flow *f, const struct vcc_segment *
 
 /*
  * From-guest: so many equal segments, each behind the one before it, reveal the segment size of a
- * guest without super-segments. Must be called before the segment is tracked. Apart, for it is
- * rare.
+ * guest without super-segments. Must be called before the segment is tracked. Out of line, because
+ * it is rare.
  */
 VCC_APART int mss_from_run(struct vcc_flow *f, const struct vcc_segment *s)
 {

@@ -29,7 +29,10 @@ VCC_INLINE uint32_t note_ecn_asked(const struct vcc_flow *f, const struct vcc_pa
 	return asked;
 }
 
-/* The peer's SYN into a live connection. Scale and MSS stay, for the live one's still hold. */
+/*
+ * The peer's SYN into a live connection. Scale and MSS stay, because those of the live one still
+ * hold.
+ */
 VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 			      const struct vcc_segment *s, struct vcc_action *a)
 {
@@ -46,8 +49,8 @@ VCC_INLINE void syn_into_live(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /*
- * The peer's SYN, after its answer: what it says of its way is told again (RFC 9768, 3.2.2.2). If
- * it has given ECN up, nothing is sent as ECT (3.1.5).
+ * The peer's SYN, after its answer: how it arrived is reported again (RFC 9768, 3.2.2.2). If it has
+ * given ECN up, nothing is sent as ECT (3.1.5).
  */
 VCC_INLINE void syn_again(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -146,8 +149,8 @@ VCC_INLINE void accept_ecn(const struct vcc_flow *f, struct vcc_action *a)
 }
 
 /*
- * The guest's SYN-ACK again: what was agreed stays (RFC 9768, 3.1.5). The third one no longer says
- * it, in case the path drops it, and nothing is sent as ECT (3.2.3.2.2).
+ * The guest's SYN-ACK again: what was agreed stays (RFC 9768, 3.1.5). The third one no longer
+ * carries it, in case the path drops it, and nothing is sent as ECT (3.2.3.2.2).
  */
 VCC_INLINE void accecn_given_again(struct vcc_flow *f, const struct vcc_segment *s,
 				   struct vcc_action *a)
@@ -268,7 +271,7 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
  * at the scale that the SYN has shown it, and the port knows too little to impose one.
  *
  * Scaled, the first window is smaller than the SYN's, which is not (RFC 7323, 2.2). Unscaled, it
- * may not be, for a receiver does not shrink its window (RFC 9293, 3.8.6): then the guest has
+ * may not be, because a receiver does not shrink its window (RFC 9293, 3.8.6): then the guest has
  * declined the option.
  */
 VCC_INLINE void unanswered_to_guest(struct vcc_flow *f, const struct vcc_segment *s,

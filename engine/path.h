@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What acknowledgements tell of the path, for congestion controls that are led by delay: its RTT,
+ * What acknowledgements show of the path, for congestion controls that are led by delay: its RTT,
  * by ACKs that the peer has hardly delayed (is_path_sample), and the rate of delivery.
  *
  * One segment is timed at a time (rtt.h), so each round trip has one sample. TSval would time each
@@ -12,12 +12,12 @@
 #include "delay.h"
 #include "prr.h"
 
-/* Half of the time for which the least RTT counts (Linux: tcp_min_rtt_wlen, 300 s). */
+/* Half of the time for which the least RTT is valid (Linux: tcp_min_rtt_wlen, 300 s). */
 #define RTT_MIN_HALF_US 150000000u
 
 /*
- * The least of the current half and of the one before. Whatever fills the queues for longer is
- * taken for the path's own.
+ * The least of the current half and of the one before. What fills the queues for longer is mistaken
+ * for the path's own delay.
  */
 VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 {
@@ -33,7 +33,7 @@ VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 	path->rtt_min_us = vcc_min(path->rtt_min_us, path->rtt_us);
 }
 
-/* What the operator wants of an underlay, for its hooks. */
+/* The operator's settings of an underlay, for its hooks. */
 VCC_INLINE void path_wanted(struct vcc_flow *f, const struct vcc_params *p)
 {
 	f->cc.path.target_us = p->rtt_target_us;
@@ -70,7 +70,7 @@ VCC_INLINE uint32_t rate_bytes_per_ms(uint32_t bytes, uint32_t rtt_us)
 }
 
 /*
- * Does the ACK tell how long the path is? Where delays are measured, one of a single segment does
+ * Does the ACK show how long the path is? Where delays are measured, one of a single segment does
  * only if it cannot have been delayed, or if it came sooner than the one before: a peer's
  * application may take a millisecond to answer, which is many round trips of a fabric. A window of
  * one segment has no other ACKs, and cannot be reduced by them.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Path MTU discovery (RFC 1191; RFC 8201) in a shell that holds segments (hold.h). The guest gets
- * the ICMP message as well, but what the shell holds or retains would go on leaving in segments
- * that are too large, and under `split` the guest has nothing to send again.
+ * the ICMP message as well, but what the shell holds or retains would keep leaving in segments that
+ * are too large, and under `split` the guest has nothing to send again.
  *
  * Anyone can send such a message. It is believed if it quotes a segment in flight and its MTU is
  * smaller than what has been sent (RFC 5927, 4.1 and 7.2).
@@ -23,11 +23,11 @@ struct vcc_too_big {
 
 /* What a flow's path carries. */
 struct vcc_pmtu {
-	uint32_t mtu_bytes; /* 0: nothing was said */
+	uint32_t mtu_bytes; /* 0: none was reported */
 	uint32_t told_ms;
 };
 
-/* What any host takes (RFC 791, 3.1) and any link of IPv6 carries (RFC 8200, 5). */
+/* The size that any host accepts (RFC 791, 3.1) and any link of IPv6 carries (RFC 8200, 5). */
 #define PMTU_LEAST_BYTES      576u
 #define PMTU_LEAST_IPV6_BYTES 1280u
 /* Headers without options. */
@@ -44,7 +44,7 @@ VCC_INLINE uint32_t pmtu_mss_bytes(const struct vcc_flow *f, uint32_t mtu_bytes,
 
 /*
  * Is the message believed? Then the segments that are too large leave again in smaller ones,
- * without a reduction (RFC 8201, 5.4), and the timers that await their answer start anew.
+ * without a reduction (RFC 8201, 5.4), and the timers that await their answer restart.
  */
 VCC_INLINE bool pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struct vcc_repair *r,
 			     struct vcc_pmtu *m, const struct vcc_params *p,
@@ -81,7 +81,7 @@ VCC_INLINE uint32_t pmtu_limit_bytes(const struct vcc_pmtu *m, uint64_t now_us,
 	return vcc_max(vcc_sub_floor0(m->mtu_bytes, headers_bytes), 1);
 }
 
-/* The path has become smaller: is a segment in flight lost, whose payload may be `limit_bytes`? */
+/* The path has become smaller: is a segment in flight lost, if the limit is now `limit_bytes`? */
 VCC_INLINE void pmtu_lost(struct vcc_repair *r, struct vcc_retained *t, uint32_t payload_bytes,
 			  uint32_t limit_bytes)
 {

@@ -81,7 +81,7 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
 	police_repay(f);
 	uint32_t edge = f->right_edge - f->overdraft_bytes;
 
-	/* The SYN-ACK's window counts too. */
+	/* The SYN-ACK's window is an offer, too. */
 	if (!f->overdraft_bytes)
 		edge = seq_max(edge, f->overdraft_until);
 	if (!seq_after(end, edge))
@@ -118,8 +118,9 @@ VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
 }
 
 /*
- * An acknowledgement of what has not come is dropped. Should the guest have it nevertheless, by a
- * segment that passed while nothing was policed, the peer retransmits it, and the port sees it.
+ * An acknowledgement of data that has not arrived is dropped. Should the guest have it
+ * nevertheless, by a segment that passed while nothing was policed, the peer retransmits it, and
+ * the port sees it.
  */
 VCC_INLINE bool police_ack(struct vcc_flow *f, const struct vcc_segment *s)
 {

@@ -16,7 +16,7 @@ VCC_INLINE bool is_bound(const struct vcc_flow *f)
 	return plays_receiver(f) || f->wscale_shown != f->wscale_peer;
 }
 
-/* The underlay begins anew, with the window that there is. */
+/* The underlay starts afresh, with the present window. */
 VCC_INLINE void begin_with_window(struct vcc_flow *f, uint32_t initial_window_segs)
 {
 	uint32_t cwnd_segs = f->cc.cwnd_segs, ssthresh_segs = f->cc.ssthresh_segs;
@@ -50,7 +50,7 @@ VCC_INLINE void change_underlay(struct vcc_flow *f, const struct vcc_params *p, 
 }
 
 /*
- * The flow goes on by the underlay `to` if it has `from`, with the same window. Both must bring
+ * If the flow has the underlay `from`, it continues with `to` and the same window. Both must bring
  * ECN, or neither: a handshake has promised it.
  */
 VCC_INLINE void move_underlay(struct vcc_flow *f, uint8_t from, uint8_t to)

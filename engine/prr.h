@@ -26,7 +26,7 @@ VCC_INLINE uint32_t reduction_floor_segs(const struct vcc_flow *f, const struct 
 
 /*
  * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
- * data sent after this moment has been acknowledged. Apart, for it is rare.
+ * data sent after this moment has been acknowledged. Out of line, because it is rare.
  */
 VCC_APART int reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 			      enum vcc_congestion cause)
@@ -72,7 +72,7 @@ VCC_INLINE void reduction_to_recovery(struct vcc_flow *f, const struct vcc_param
 
 /*
  * The guest restarts after an idle period, before an ACK beyond `recover` has ended its reduction.
- * From here on that only says which ECE (law 6) or which duplicates (RFC 6582, 3.2 step 1) are
+ * From here on `recover` only says which ECE (law 6) or which duplicates (RFC 6582, 3.2 step 1) are
  * stale. Its end must not raise the window again: prr_prior_segs is 0.
  */
 VCC_INLINE void reduction_restart(struct vcc_flow *f)
@@ -155,7 +155,7 @@ VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news
 /*
  * The bytes beyond snd_una that the guest may have in flight after this ACK (RFC 6937, 3); 0: the
  * window stays as shown. Sets cwnd to match. A receiver that acknowledges a segment in parts gets
- * as much as for all of it. Apart, for the stack of its caller.
+ * as much as for all of it. Out of line, to save the stack of its caller.
  */
 VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The fabric's delay where the guest receives: from its ACK to the data that the peer sends in
- * response, told by timestamps (RFC 7323, 4; Linux: tcp_rcv_rtt_measure_ts).
+ * response, measured by timestamps (RFC 7323, 4; Linux: tcp_rcv_rtt_measure_ts).
  *
  * Only the first segment with a new TSval is timed: an earlier one with the same may be what the
  * peer echoes. The ACK must admit data, and the peer must have had more to send, or the time would
@@ -16,7 +16,7 @@
 #include "delay.h"
 
 /*
- * Does the segment have the peer send? While the guest owes it another acknowledgement, the peer
+ * Does the segment make the peer send? While the guest owes it another acknowledgement, the peer
  * may wait for that one.
  */
 VCC_INLINE bool asks_peer(const struct vcc_flow *f, const struct vcc_segment *s)
@@ -62,7 +62,7 @@ VCC_INLINE void rcv_rtt_from_guest(struct vcc_flow *f, const struct vcc_params *
 
 /*
  * To-guest: was the peer's segment full? The guest's MSS option bounds it, and the peer's own hints
- * at what its link takes; but it may announce less than it sends. Its largest segment tells.
+ * at what its link takes; but it may announce less than it sends. Its largest segment decides.
  */
 VCC_INLINE bool peer_has_more(struct vcc_flow *f, const struct vcc_segment *s)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The guest's receive ring, which the connections of a port share under `snoop`: how large a window
- * the peer of one is told, and when an acknowledgement waits for room.
+ * the peer of one is offered, and when an acknowledgement waits for room.
  *
- * A peer that has been told a window need not use it, so buffers are set aside for what it may have
- * sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its window.
+ * A peer that has been offered a window need not use it, so buffers are set aside for what it may
+ * have sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its
+ * window.
  */
 #ifndef VCC_RECEIVE_RING_H
 #define VCC_RECEIVE_RING_H
@@ -21,8 +22,8 @@ struct vcc_room {
 /* The buffers that matter to a flow. */
 struct vcc_needs {
 	uint32_t due_segs;	 /* to set aside for it */
-	uint32_t opens_at_segs;	 /* beside these: an acknowledgement, or a window update, is due */
-	uint32_t widens_at_segs; /* of its share: its peer is told a window twice as large */
+	uint32_t opens_at_segs;	 /* besides these: an acknowledgement, or a window update, is due */
+	uint32_t widens_at_segs; /* of its share: its peer is offered twice the window */
 };
 
 /* Buffers of the ring for what the peer's window does not count: empty and short segments. */
@@ -50,8 +51,7 @@ VCC_INLINE uint32_t snoop_due_segs(const struct vcc_snoop *sn)
 }
 
 /*
- * Is it the end of what the peer has to say for now? Within a stream, segments are full but for
- * options.
+ * Has the peer sent all that it has for now? Within a stream, segments are full but for options.
  */
 VCC_INLINE bool ends_message(const struct vcc_snoop *sn, const struct vcc_segment *s)
 {
@@ -90,7 +90,7 @@ VCC_INLINE bool is_held_back(const struct vcc_snoop *sn)
 	return seq_after(sn->due_edge + sn->seg_bytes, sn->told_edge);
 }
 
-/* What the peer may have sent when it has heard of all that was promised, and of `edge`. */
+/* What the peer may have sent once it has received all promises and `edge`. */
 VCC_INLINE uint32_t snoop_next_due_edge(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					uint32_t edge)
 {
@@ -105,7 +105,7 @@ VCC_INLINE uint32_t snoop_next_due_edge(const struct vcc_flow *f, const struct v
 	return seq_min(seq_max(sn->due_edge, sn->ring_nxt) + 2 * acked_bytes, edge);
 }
 
-/* The buffers that nothing is set aside in, but for this flow. */
+/* The buffers that are not set aside for other flows. */
 VCC_INLINE uint32_t snoop_open_segs(const struct vcc_room *room)
 {
 	return vcc_sub_floor0(room->free_segs, SNOOP_RESERVED_SEGS + room->others_segs);
@@ -133,8 +133,8 @@ VCC_INLINE uint32_t snoop_update_bytes(const struct vcc_flow *f, const struct vc
 }
 
 /*
- * The right edge to tell the peer behind `ack`: the guest's own, and no further than there is room.
- * The edge that the peer was told stays, unless the guest itself has moved it back.
+ * The right edge to offer the peer with `ack`: the guest's own, and no further than there is room.
+ * The edge that was offered last stays, unless the guest itself has moved it back.
  */
 VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			       const struct vcc_params *p, const struct vcc_room *room,
@@ -145,7 +145,10 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 	/* The guest has not closed its window, so neither does the room (RFC 9293, 3.8.6). */
 	uint32_t room_edge = ack + vcc_max(snoop_room_bytes(sn, room), sn->seg_bytes);
 
-	/* However many share the ring, what none needs is given, in a few steps. */
+	/*
+	 * With any number of flows at the ring, buffers that none needs are given out in a few
+	 * steps.
+	 */
 	if (is_held_back(sn)) {
 		uint32_t update_edge = sn->told_edge + snoop_update_bytes(f, sn);
 		uint32_t opens_segs = segs_between(sn, ack, update_edge);
@@ -162,7 +165,7 @@ VCC_INLINE uint32_t snoop_edge(const struct vcc_flow *f, const struct vcc_snoop 
 	return seq_min(sn->guest_edge, seq_max(room_edge, sn->told_edge));
 }
 
-/* Is there an acknowledgement that the peer has not been told? */
+/* Is there an acknowledgement that the peer has not been sent? */
 VCC_INLINE bool is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
 	return is_promise_due(sn) && seq_after(sn->ring_nxt, f->rcv_wup);
@@ -177,7 +180,7 @@ VCC_INLINE uint32_t snoop_needs_segs(const struct vcc_flow *f, const struct vcc_
 	uint32_t edge = snoop_next_due_edge(f, sn, sn->told_edge);
 	uint32_t segs = segs_between(sn, sn->ring_nxt, edge);
 
-	/* The window was told for segments of the MSS, of which options take a part. */
+	/* The window was offered for segments of the MSS, of which options take a part. */
 	return vcc_max(vcc_sub_floor0(segs, segs / 32 + SNOOP_RESERVED_SEGS / 2), 1u);
 }
 
@@ -197,8 +200,8 @@ VCC_INLINE uint32_t snoop_grows_at_segs(const struct vcc_snoop *sn, uint32_t mor
 }
 
 /*
- * The buffers, beside those set aside for it, from which a peer that is held back is told of a
- * larger window.
+ * The number of buffers, besides those set aside for it, from which on a peer that is held back is
+ * offered a larger window.
  */
 VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
@@ -208,8 +211,8 @@ VCC_INLINE uint32_t snoop_opens_at_segs(const struct vcc_flow *f, const struct v
 }
 
 /*
- * The flow's share of the ring from which its peer, which is not held back, is told that its window
- * is twice as large. So it does not begin with one that is small because the ring was full.
+ * The flow's share of the ring from which on its peer, which is not held back, is offered a window
+ * twice as large. So it does not begin with one that is small because the ring was full.
  */
 VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {

@@ -25,7 +25,7 @@ struct vcc_retained {
 	uint8_t fin;	  /* bool: its last sequence number is a FIN */
 };
 
-/* A flow's state beside its scoreboard. */
+/* A flow's state besides its scoreboard. */
 struct vcc_repair {
 	uint32_t pipe_bytes;   /* in the network, as far as known (RFC 6675, 2) */
 	uint32_t sacked_bytes; /* reported by SACK blocks */
@@ -283,8 +283,8 @@ VCC_INLINE uint32_t reo_wnd_us(const struct vcc_flow *f, const struct vcc_repair
 
 /*
  * Time until the segment counts as lost (RFC 8985, 6.2, step 5): 0 if it does, REPAIR_NEVER_US if
- * nothing says so. Without SACK it is the third duplicate ACK that says so, and then each partial
- * ACK (RFC 6582, 3.2), about the first segment in flight.
+ * nothing shows that it is lost. Without SACK the third duplicate ACK shows it, and then each
+ * partial ACK (RFC 6582, 3.2), about the first segment in flight.
  */
 VCC_INLINE uint32_t repair_lost_in_us(const struct vcc_flow *f, const struct vcc_repair *r,
 				      const struct vcc_retained *t, uint32_t now_us)
@@ -379,7 +379,7 @@ struct vcc_repair_due {
 	uint32_t timer; /* enum vcc_repair_timer */
 };
 
-/* The RTO of a real sender, whose backoff goes on to the RTO's maximum. */
+/* The RTO of a real sender, whose backoff continues to the RTO's maximum. */
 VCC_INLINE uint32_t repair_rto_us(const struct vcc_flow *f, const struct vcc_params *p,
 				  uint32_t doublings)
 {
@@ -441,7 +441,7 @@ VCC_INLINE void repair_probed(const struct vcc_flow *f, struct vcc_repair *r)
 
 /*
  * The retransmission timer expired. The shell then counts all that it retains as lost, even what
- * SACK blocks have reported, for the peer may have reneged (RFC 2018, 8).
+ * SACK blocks have reported, because the peer may have reneged (RFC 2018, 8).
  */
 VCC_INLINE void repair_timeout(struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
 {

@@ -44,7 +44,7 @@ VCC_INLINE bool ends_in_runt(const struct vcc_flow *f, const struct vcc_segment 
 	return runt_bytes && !(runt_bytes >> f->wscale_shown);
 }
 
-/* From-guest: what runts tell of the guest. Must be called before the segment is tracked. */
+/* From-guest: what runts show of the guest. Must be called before the segment is tracked. */
 VCC_INLINE void runt_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 {
 	if (s->seq != f->snd_nxt || !ends_in_runt(f, s))
@@ -60,7 +60,7 @@ VCC_INLINE void runt_from_guest(struct vcc_flow *f, const struct vcc_segment *s)
 
 /*
  * To-guest: has the guest left the room for a segment that is shorter by less than a unit? Then it
- * sends whole ones alone, or has no more data. The next runt tells.
+ * sends whole ones alone, or has no more data. The next runt shows which.
  */
 VCC_INLINE void runt_unsent(struct vcc_flow *f)
 {

@@ -8,7 +8,7 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * receive_ring.h has the ring's room, snoop_ack.h what the peer is told.
+ * receive_ring.h has the ring's room, snoop_ack.h what the peer is sent.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H
@@ -16,17 +16,17 @@
 #include "engine.h"
 #include "mss.h"
 
-/* What a shell that snoops keeps for each flow beside struct vcc_flow. */
+/* What a shell that snoops keeps for each flow besides struct vcc_flow. */
 struct vcc_snoop {
 	uint32_t ring_nxt;    /* the guest's ring has all data before it */
 	uint32_t guest_ack;   /* the guest's own last acknowledgement */
 	uint32_t guest_edge;  /* ack + window of that acknowledgement */
 	uint32_t peer_ack;    /* the highest acknowledgement of the guest's data in its ring */
-	uint32_t told_edge;   /* ack + window that the peer was told last */
+	uint32_t told_edge;   /* ack + window that the peer was sent last */
 	uint32_t due_edge;    /* the peer may have sent data before it */
 	uint32_t sacked_from; /* what the guest has reported behind a hole, if after ring_nxt */
 	uint32_t sacked_end;
-	uint32_t ts_recent; /* TS.Recent as the guest will have it (RFC 7323, 4.3) */
+	uint32_t ts_recent; /* TS.Recent as in the guest (RFC 7323, 4.3) */
 	uint32_t syn_tsval; /* TSval of the peer's last SYN */
 	uint32_t irs_nxt;   /* the first acknowledgement: irs + 1, or after data on the SYN */
 	uint32_t fin_seq;   /* of the peer's FIN, if one is in the ring */
@@ -65,7 +65,7 @@ VCC_INLINE bool is_promise_due(const struct vcc_snoop *sn)
 
 /*
  * Has the guest begun another connection than the engine's, by a SYN or SYN-ACK that the engine
- * does not believe? Its acknowledgements are none of this one's then.
+ * does not believe? Then its acknowledgements do not belong to this one.
  */
 VCC_INLINE bool is_inconsistent(const struct vcc_flow *f, const struct vcc_snoop *sn)
 {
@@ -159,7 +159,7 @@ VCC_INLINE void snoop_advance(struct vcc_snoop *sn, uint32_t nxt)
 
 /*
  * From-guest: a SACK block (RFC 2018), as far as the shell has copies of it. The lowest one above
- * the hole counts.
+ * the hole is used.
  */
 VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
 {
@@ -176,7 +176,7 @@ VCC_INLINE void snoop_sacked(struct vcc_snoop *sn, uint32_t from, uint32_t end)
 }
 
 /*
- * From-guest: what the guest says itself, before the engine sees it. False if a new connection
+ * From-guest: the guest's own acknowledgement, before the engine sees it. False if a new connection
  * begins, of which nothing is promised yet.
  */
 VCC_INLINE bool snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn,
@@ -312,7 +312,8 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 
 /*
  * vcc_to_guest() judges a segment by the guest's acknowledgement. Between these two that is its
- * own: what is old to the peer may still be new to the guest. Returns what the peer was told.
+ * own: what is old to the peer may still be new to the guest. Returns the acknowledgement that the
+ * peer was sent.
  */
 VCC_INLINE uint32_t snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop *sn)
 {

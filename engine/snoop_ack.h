@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What leaves for the peer under `snoop`: the acknowledgement, which is as high as what was
- * promised, the window and ECE; and which of the guest's own segments say nothing new.
+ * promised, the window and ECE; and which of the guest's own segments bring nothing new.
  */
 #ifndef VCC_SNOOP_ACK_H
 #define VCC_SNOOP_ACK_H
@@ -31,7 +31,7 @@ VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, const struct vcc_snoop
 	return (uint16_t)vcc_min(units, UINT16_MAX);
 }
 
-/* From-guest: what a segment says that leaves. */
+/* From-guest: what a segment that leaves says. */
 VCC_INLINE struct vcc_snoop_ack
 snoop_ack_to_send(const struct vcc_flow *f, const struct vcc_snoop *sn, const struct vcc_params *p,
 		  const struct vcc_room *room, const struct vcc_segment *s)
@@ -66,7 +66,7 @@ snoop_ack_to_send(const struct vcc_flow *f, const struct vcc_snoop *sn, const st
 	return said;
 }
 
-/* The peer is told it. */
+/* The acknowledgement is sent to the peer. */
 VCC_INLINE void snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
 			       const struct vcc_snoop_ack *said)
 {
@@ -84,9 +84,9 @@ VCC_INLINE void snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
 }
 
 /*
- * From-guest, after snoop_guest_acked(): does the segment say nothing that the peer does not know?
- * A repeated acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to
- * a keep-alive.
+ * From-guest, after snoop_guest_acked(): does the segment bring nothing new to the peer? A repeated
+ * acknowledgement at the edge of what was promised is a duplicate ACK, or the answer to a
+ * keep-alive.
  */
 VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			      const struct vcc_params *p, const struct vcc_room *room,
@@ -113,7 +113,7 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 }
 
 /*
- * Has the peer used up the window that it was told, so that it waits for the guest to make room?
+ * Has the peer used up the window that it was offered, so that it waits for the guest to make room?
  * `f` as before the segment that makes some.
  */
 VCC_INLINE bool has_no_room(const struct vcc_flow *f, const struct vcc_snoop *sn)

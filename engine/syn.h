@@ -206,7 +206,7 @@ VCC_INLINE void show_exact_scale(struct vcc_flow *f, const struct vcc_params *p,
 	f->wscale_shown = f->wscale_peer;
 	if (!shows_windows(f, p))
 		return;
-	/* A guest that goes on without vcc reads its peer's windows itself. */
+	/* A guest that continues without vcc reads its peer's windows itself. */
 	if (!p->migratable)
 		f->wscale_shown = (uint8_t)vcc_min(f->wscale_peer, wscale_for(p->window_max_bytes));
 	if (f->flags & FLOW_WSCALE)
@@ -236,9 +236,9 @@ VCC_INLINE bool overrides_ecn(const struct vcc_flow *f, const struct vcc_params 
 }
 
 /*
- * The guest's SYNs leave as Not-ECT (RFC 3168, 6.1.1), for they may carry data. A DCTCP guest sends
- * them as ECT (RFC 8257, 3.5), and a classic listener declines ECN in response; that is left where
- * the guest's ECN is.
+ * The guest's SYNs leave as Not-ECT (RFC 3168, 6.1.1), because they may carry data. A DCTCP guest
+ * sends them as ECT (RFC 8257, 3.5), and a classic listener declines ECN in response; that is left
+ * where the guest's ECN is.
  */
 VCC_INLINE void syn_without_ect(const struct vcc_flow *f, const struct vcc_params *p,
 				const struct vcc_segment *s, struct vcc_action *a)

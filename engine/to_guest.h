@@ -148,7 +148,7 @@ VCC_APART int hear_peer(struct vcc_flow *f, const struct vcc_segment *s)
 	note_peer_classic(f, s);
 	/*
 	 * Behind a FIN the guest takes nothing (RFC 9293, 3.10.7.4). If the FIN came before data
-	 * that are missing, the guest's acknowledgement tells when it has them.
+	 * that are missing, the guest's acknowledgement shows when it has them.
 	 */
 	if (!(f->flags & FLOW_FIN_PEER))
 		track_peer(f, s);

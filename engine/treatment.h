@@ -74,7 +74,7 @@ VCC_INLINE bool has_asked_ecn(const struct vcc_flow *f)
 }
 
 /*
- * Does vcc negotiate ECN on behalf of a guest without? Where the guest may go on without vcc,
+ * Does vcc negotiate ECN on behalf of a guest without? Where the guest may continue without vcc,
  * nobody would echo the peer's marks any more.
  */
 VCC_INLINE bool brings_ecn(const struct vcc_flow *f, const struct vcc_params *p)

@@ -6,8 +6,8 @@
  * that process packets on several CPUs, and so reorder them, would keep the window small forever.
  *
  * All retransmissions count, probes and keep-alives included: the peer reports those by DSACK too,
- * and their reports must not be taken for others'. A reduction for marks is never undone, because a
- * mark is certain.
+ * and their reports must not be mistaken for others'. A reduction for marks is never undone,
+ * because a mark is certain.
  */
 #ifndef VCC_UNDO_H
 #define VCC_UNDO_H

@@ -10,7 +10,7 @@
  *	vcc_to_guest	the fabric delivered a segment for the guest
  *	vcc_deadline	a deadline expired
  *
- * A shell whose CPUs share flows judges a segment of a flow that another CPU does not let go of by
+ * A shell whose CPUs share flows judges a segment of a flow that another CPU does not release by
  * contended_flow.h, which changes no state.
  *
  * Multi-byte values are in host byte order. struct vcc_flow has the same layout in the kernel's
@@ -229,7 +229,7 @@ enum vcc_flow_flag {
 /* AccECN between vcc and the peer (accecn.h); 0: they have not agreed on it. */
 enum vcc_accecn {
 	ACCECN_AGREED = 1 << 0,
-	ACCECN_ANSWERS = 1 << 1,      /* the guest's next ACK tells how the SYN-ACK arrived */
+	ACCECN_ANSWERS = 1 << 1,      /* the guest's next ACK reports how the SYN-ACK arrived */
 	ACCECN_HEARD = 1 << 2,	      /* the peer's ACE field has been seen */
 	ACCECN_ECT_1 = 1 << 3,	      /* the peer has sent data as ECT(1) */
 	ACCECN_OPTION_FALSE = 1 << 4, /* the peer's option was impossible: it is ignored for good */
@@ -278,7 +278,7 @@ enum vcc_lags {
 #define UNDERLAY_LOADED 128u
 #define UNDERLAY_SLOTS	4u
 
-/* What acknowledgements tell of the path, for a congestion control to read (path.h). */
+/* What acknowledgements show of the path, for a congestion control to read (path.h). */
 struct vcc_path {
 	uint32_t rtt_us;       /* the fabric's RTT, the latest sample; 0: none yet */
 	uint32_t rtt_min_us;   /* the least of the last 150 to 300 s; 0: none yet */
@@ -428,7 +428,7 @@ struct vcc_flow {
 	uint16_t short_bytes;
 	uint16_t short_end;	/* its end, modulo 65536 */
 	uint32_t iss;		/* the guest's initial sequence number */
-	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not told */
+	uint32_t guessed_bytes; /* of heard.ce_bytes, what the peer's option has not reported */
 };
 
 /* What is kept of a flow that is forgotten (minisock.h). */

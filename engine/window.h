@@ -99,7 +99,7 @@ VCC_INLINE uint32_t window_old(const struct vcc_flow *f, const struct vcc_segmen
 /*
  * The window field for a guest that sends runts, as far as its segments are concerned: what it may
  * send ends before the border of a segment. Nothing but a whole segment makes Linux send, so less
- * than one behind the flight is harmless. Apart, for it is rare.
+ * than one behind the flight is harmless. Out of line, because it is rare.
  */
 VCC_APART uint32_t window_before_border(const struct vcc_flow *f, uint32_t wanted_bytes)
 {

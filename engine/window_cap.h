@@ -37,8 +37,7 @@ VCC_INLINE bool binds_first_flight(const struct vcc_flow *f, const struct vcc_pa
 
 /*
  * The first flight, in bytes: the underlay's initial window, by the cap, in segments of `mss_bytes`
- * (not 0). At least two of them, as window_field() has it, and no more than fits an unscaled
- * window.
+ * (not 0). At least two of them, as in window_field(), and no more than fits an unscaled window.
  */
 VCC_INLINE uint32_t first_flight_bytes(const struct vcc_flow *f, const struct vcc_params *p,
 				       uint32_t mss_bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the proofs quantify over of a port that holds segments: its state beside the flow's. */
+/* What the proofs quantify over of a port that holds segments: its state besides the flow's. */
 #ifndef VCC_PROOF_HOLD_H
 #define VCC_PROOF_HOLD_H
 

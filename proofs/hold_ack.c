@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* underlays: any */
 /*
- * Laws 2, 3, 15 and 16 of an ACK to the guest of a port that holds segments, whatever the engine
- * has made of the flow before.
+ * Laws 2, 3, 15 and 16 of an ACK to the guest of a port that holds segments, for any state that the
+ * engine has left the flow in.
  */
 #include "hold.h"
 

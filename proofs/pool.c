@@ -52,7 +52,7 @@ int main(void)
 		return 0;
 	}
 	pool_begin(&pool, &f, &p, nondet_bool(), &s);
-	/* Whatever the engine makes of the flow: `shell` is not the engine's. */
+	/* Anything that the engine makes of the flow: `shell` is not the engine's. */
 	uint8_t shell = f.shell;
 
 	f = nondet_flow();

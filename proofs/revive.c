@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* underlays: any */
-/* Whatever a minisock has becomes a flow with the invariant, or is not revived. */
+/* A minisock with any content becomes a flow with the invariant, or is not revived. */
 #include "check.h"
 
 struct vcc_minisock nondet_minisock(void);

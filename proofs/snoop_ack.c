@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* underlays: any */
-/* Laws 3 and 16 of what the guest says, and of what leaves for the peer in its name. */
+/*
+ * Laws 3 and 16 of the guest's own acknowledgements, and of those that leave for the peer in its
+ * name.
+ */
 #include "snoop.h"
 
 int main(void)

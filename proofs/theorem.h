@@ -63,7 +63,7 @@ static bool recoveries_equal(const struct vcc_flow *f, const struct guest *g)
 		return false;
 	if ((for_mark || g->in_recovery) && g->dupacks != f->dupacks)
 		return false;
-	/* What duplicates told inflates the guest's window by as much. */
+	/* The segments that duplicates reported inflate the guest's window by as much. */
 	return !g->in_recovery || g->cwnd_segs >= g->ssthresh_segs + f->dupacks;
 }
 
@@ -125,7 +125,7 @@ static struct vcc_flow related_flow(const struct guest *g)
 	f.stage = STAGE_ESTABLISHED;
 	f.underlay = UNDERLAY;
 	f.mss_bytes = f.mss_max_bytes = MSS_BYTES;
-	/* No run of equal segments is about to tell another size. */
+	/* No run of equal segments is about to show another size. */
 	f.short_run = 0;
 	f.resent = RESENT_NOTHING;
 	f.settled = true;

@@ -49,7 +49,7 @@ int main(void)
 	__CPROVER_assume(acked_segs || flight_bytes(&f));
 	/* The clock does not run back. */
 	__CPROVER_assume((int32_t)((uint32_t)s.now_us - f.sent_us) >= 0);
-	/* A duplicate in a recovery that is over counts for nobody, and need not be followed. */
+	/* A duplicate in a recovery that is over has no effect, and need not be followed. */
 	__CPROVER_assume(f.dupacks < UINT16_MAX);
 	vcc_to_guest(&f, &p, &s, &a);
 	/* A loss that a mark has answered may leave DCTCP's ssthresh above the guest's. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* underlays: reno_ecn dctcp */
 /*
- * vCC's theorems, the step for a timeout, as the guest's retransmission or a deadline tells it, for
- * a restart after an idle period, and for new data.
+ * vCC's theorems, the step for a timeout, as the guest's retransmission or a deadline reports it,
+ * for a restart after an idle period, and for new data.
  */
 #include "theorem.h"
 

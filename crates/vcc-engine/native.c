@@ -77,7 +77,7 @@ void vcc_native_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	VCC_LAW(a->forget || flow_invariant(f));
 }
 #else
-/* Like the datapath, the shell says where the action goes: a copy costs as much as a concern. */
+/* As in the datapath, the shell provides the action: a copy costs as much as a concern. */
 void vcc_native_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			   const struct vcc_segment *s, struct vcc_action *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How an underlay that is compiled by itself is told which of its hooks to run (loaded.h). */
+/* How an underlay that is compiled by itself learns which of its hooks to run (loaded.h). */
 #ifndef VCC_CC_CALL_H
 #define VCC_CC_CALL_H
 

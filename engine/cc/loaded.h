@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Underlays that are loaded at run time, into one of a few slots. Each is a file like those of
- * list.h, compiled by itself to one function, which runs the hook that it is told (call.h). What it
- * leaves behind is bounded here, so that the laws hold whatever it does.
+ * list.h, compiled by itself to one function, which runs the hook that its caller names (call.h).
+ * What it leaves behind is bounded here, so that the laws hold whatever it does.
  *
  * A shell that has such underlays defines VCC_LOADED as the linkage of its functions loaded_run(),
  * which runs the underlay in a slot, and loaded_traits() (enum vcc_cc_trait).
  *
  * A slot without an underlay is NewReno, which needs none of a flow's own words: a flow whose
- * underlay is unloaded goes on by that.
+ * underlay is unloaded continues with that.
  */
 #ifndef VCC_CC_LOADED_H
 #define VCC_CC_LOADED_H

@@ -2,8 +2,8 @@
 /*
  * Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
  * Datacenter", SIGCOMM 2020), its fabric half: additive increase while the fabric's delay is below
- * a target, a decrease in proportion to the excess above it, at most once in a round trip. What the
- * guest delays is told apart before (delay.h), so there is no window for the end host.
+ * a target, a decrease in proportion to the excess above it, at most once in a round trip. The
+ * guest's own delay is separated beforehand (delay.h), so there is no window for the end host.
  *
  * The target is the operator's, one number for the fabric (3.1), and larger for small windows (3.5,
  * flow scaling). If each connection derived its own from the least RTT that it has seen, those that
@@ -155,7 +155,7 @@ VCC_INLINE void swift_on_timeout(struct vcc_cc_state *cc)
 	cc->own[SWIFT_TARGET_US] = 0;
 }
 
-/* What was measured before says nothing of now. */
+/* Earlier measurements say nothing about the present. */
 VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_on_idle(cc, initial_window_segs);

@@ -2,7 +2,7 @@
 /*
  * TCP Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global
  * Internet", 1995) with the rules of Linux's tcp_vegas.c: from the least RTT of a round trip it
- * tells how many of its segments wait in queues, and keeps alpha to beta of them there.
+ * derives how many of its segments wait in queues, and keeps alpha to beta of them there.
  *
  * Linux wants three samples in a round trip, because one may be of a delayed ACK; here an ACK that
  * may be is no sample (path.h), so one is enough. A window that the guest does not use in full does
@@ -99,7 +99,7 @@ VCC_INLINE void vegas_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 		reno_on_ack(cc, ack);
 }
 
-/* Samples of before a reduction say nothing of after it (Linux: vegas_enable). */
+/* Samples from before a reduction say nothing about the time after it (Linux: vegas_enable). */
 VCC_INLINE void vegas_round_forget(struct vcc_cc_state *cc)
 {
 	cc->own[VEGAS_LEAST_US] = 0;

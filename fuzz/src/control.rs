@@ -1,5 +1,5 @@
-//! What a client sends to the daemon's control socket: it is read, whatever parts it comes in, as one
-//! request or refused with a reason, and a request means the same to the client and the daemon.
+//! What a client sends to the daemon's control socket: it is read, in any parts, as one request or
+//! refused with a reason, and a request means the same to the client and the daemon.
 
 use std::io::{self, Read};
 

@@ -14,7 +14,7 @@ use vcc_web::{Limits, Options};
 use crate::input::Input;
 use crate::steps;
 
-/// The server's address, and a name that it was told.
+/// The server's address, and a name that it was given.
 const REACHED_AT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 const HOST_NAME: &str = "host7.example";
 

@@ -47,7 +47,8 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
             p.idle_closed_ms = input.pick(idle_ms);
         }
         if pool_bytes > 0 {
-            // Of a flow whose segments are held, the shell that holds them says what it is shown.
+            // If a flow's segments are held, the shell that holds them decides what its guest is
+            // shown.
             p.act = sys::ACT_WINDOW as u8;
             p.pool_bytes = pool_bytes;
             p.pool_weight = input.pick(&[1, 1, 3, 0, 1000]);

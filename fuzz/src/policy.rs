@@ -1,5 +1,5 @@
-//! A policy's text: whatever it is, reading ends with a policy or with problems, and what is accepted
-//! means the same in each form.
+//! Any text of a policy: reading ends with a policy or with problems, and what is accepted means the
+//! same in each form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -90,7 +90,7 @@ fn text(bytes: &[u8]) -> String {
     bytes.iter().map(part).collect()
 }
 
-/// The compiled tables find the rule that comes first, and whoever asks is told why.
+/// The compiled tables find the rule that comes first, and a query returns why.
 fn assert_tables(policy: &Policy, input: &mut Input) {
     let compiled = policy.compile();
     for _ in 0..4 {

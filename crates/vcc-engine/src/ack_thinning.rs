@@ -12,7 +12,7 @@ pub enum Thin {
     Pass,
     /// It passes behind what waits.
     Behind,
-    /// It passes, and says all that what waits does.
+    /// It passes, and covers all that the waiting ACK says.
     Instead,
     /// It waits, instead of what does.
     Wait,

@@ -88,13 +88,14 @@ impl Field {
 }
 
 impl FlowState {
-    /// Can the connection go on elsewhere? In a handshake or at its end, it has nothing to take along.
+    /// Can the connection continue elsewhere? In a handshake or at its end, it has nothing to take
+    /// along.
     pub fn can_travel(&self) -> bool {
         u32::from(self.stage) == sys::STAGE_ESTABLISHED
     }
 
-    /// A guest's answer to its peer's SYN has passed, but not the ACK of it. Goes on as if it had: what
-    /// the guest was shown holds from the SYN on. None if there is no such answer.
+    /// A guest's answer to its peer's SYN has passed, but not the ACK of it. Continues as if it had:
+    /// what the guest was shown holds from the SYN on. None if there is no such answer.
     pub fn answered(mut self, now_us: u64) -> Option<Self> {
         // SAFETY: it points to a live value of the C type for the length of the call.
         let err = unsafe { native::answered(&mut self.0, now_us) };
@@ -111,7 +112,7 @@ impl FlowState {
         described
     }
 
-    /// A connection to describe by [`Field::set`]. `underlay`: the one that its window is of.
+    /// A connection to describe by [`Field::set`]. `underlay`: the one that computed its window.
     pub fn travelling(underlay: Underlay) -> Self {
         let mut state = Self::default();
         state.0.stage = sys::STAGE_ESTABLISHED as u8;

@@ -5,7 +5,7 @@ use crate::{FlowState, Params, native, sys};
 
 /// Delays below this are no reason for a slow connection.
 const SLOW_US: u32 = 1000;
-/// How many times longer than the other part one has to be, to be the reason alone.
+/// How many times longer than the other part one must be, to be the reason alone.
 const ALONE_TIMES: u32 = 3;
 /// A delayed ACK is sent within this time (RFC 5681, 4.2).
 const DELAYED_ACK_MAX_US: u64 = 500_000;

@@ -64,9 +64,9 @@ impl Histogram {
         self.0.sum_us
     }
 
-    /// What a share of the delays, from 0 to 1, does not exceed, as far as the buckets tell: delays
-    /// are taken to be spread evenly within a bucket. The least bound that the last bucket exceeds,
-    /// if it is there. None without delays.
+    /// The value that a share of the delays, from 0 to 1, does not exceed, as far as the buckets
+    /// show: delays are taken to be spread evenly within a bucket. The least bound that the last
+    /// bucket exceeds, if it is there. None without delays.
     pub fn quantile_us(&self, share: f64) -> Option<f64> {
         let all = self.count();
         let rank = share * all as f64;

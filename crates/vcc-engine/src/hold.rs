@@ -43,7 +43,7 @@ impl Buffer {
     }
 }
 
-/// A flow's state beside [`FlowState`], in a shell that holds its segments.
+/// A flow's state besides [`FlowState`], in a shell that holds its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Hold(pub sys::vcc_hold);
@@ -88,7 +88,7 @@ impl FlowState {
         unsafe { native::hold_seq(&self.0, &hold.0, segment) }
     }
 
-    /// Does a segment that does not pass acknowledge or offer more than the peer has been told?
+    /// Does a segment that does not pass acknowledge or offer more than has been sent to the peer?
     #[inline]
     pub fn hold_acks(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.

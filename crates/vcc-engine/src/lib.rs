@@ -118,7 +118,8 @@ impl FlowState {
         action
     }
 
-    /// The same, with the action where it is used: to copy what has just been written takes long.
+    /// The same, with the action where it is used: a copy of memory that has just been written
+    /// takes long.
     #[inline]
     pub fn from_guest_into(&mut self, params: &Params, segment: &Segment, action: &mut Action) {
         // SAFETY: all point to live values of the C types for the length of the call.
@@ -155,7 +156,7 @@ impl FlowState {
     }
 
     /// Takes over a connection that comes with its guest, as it was described elsewhere. None if no
-    /// connection is like that.
+    /// connection can have such a state.
     pub fn arrive(mut self, params: &Params, now_us: u64) -> Option<Self> {
         // SAFETY: both point to live values of the C types for the length of the call.
         let err = unsafe { native::arrive(&mut self.0, &params.0, now_us) };
@@ -171,14 +172,14 @@ impl FlowState {
         leaves.then_some(minisock)
     }
 
-    /// Makes a new flow what the minisock has of it. Returns false if no connection is like that.
+    /// Restores a new flow from the minisock. Returns false if no connection can have such a state.
     pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
         unsafe { native::revive(&mut self.0, &minisock.0, &params.0, now_us) == 0 }
     }
 
-    /// Does the guest come back to the flow, which has stayed here, with what a description says? It
-    /// keeps what it knows then, and catches up.
+    /// Does the guest come back, with the numbers of a description, to the flow that has stayed
+    /// here? Then the flow keeps what it knows, and catches up.
     pub fn come_back(&mut self, described: &Self, now_ms: u32) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.
         unsafe { native::come_back(&mut self.0, described.snd_una, described.rcv_wup, now_ms) }
@@ -197,7 +198,7 @@ impl FlowState {
         unsafe { native::judge_anew(&mut self.0, &params.0) }
     }
 
-    /// Goes on by `to` if its underlay is `from`. Both must bring ECN, or neither.
+    /// Continues with `to` if its underlay is `from`. Both must bring ECN, or neither.
     pub fn move_underlay(&mut self, from: Underlay, to: Underlay) {
         // SAFETY: a live value of the C type for the length of the call.
         unsafe { native::move_underlay(&mut self.0, from.number(), to.number()) }
@@ -230,7 +231,7 @@ impl FlowState {
         unsafe { native::is_bound(&self.0) }
     }
 
-    /// Does the state satisfy what holds of every flow between two calls (`engine/invariant.h`)?
+    /// Does the state satisfy the invariant of every flow between two calls (`engine/invariant.h`)?
     pub fn is_sound(&self) -> bool {
         // SAFETY: the engine reads the flow only.
         unsafe { native::is_sound(&self.0) }

@@ -74,7 +74,7 @@ impl Slot {
         Underlay::from_number(self.number()).expect("the slot has just been filled")
     }
 
-    /// From here on no name stands for the slot, and what has its number goes on by NewReno.
+    /// From here on no name stands for the slot, and flows with its number continue with NewReno.
     pub fn empty(self) {
         let known = self.known().map(|known| Known { is_there: false, ..known });
         self.set(known);

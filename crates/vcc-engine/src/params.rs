@@ -23,7 +23,7 @@ macro_rules! named {
                 match self { $($type::$variant => $value as u8,)* }
             }
 
-            /// The value that a number in the engine's structs stands for.
+            /// The value of a number in the engine's structs.
             pub fn from_number(number: u8) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.number() == number)
             }

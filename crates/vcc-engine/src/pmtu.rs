@@ -5,7 +5,7 @@ use crate::{FlowState, Hold, Params, Recovery, Retained, native, sys};
 /// An ICMP message about a packet of the guest that a link does not carry.
 pub type TooBig = sys::vcc_too_big;
 
-/// What a flow's path carries, as far as ICMP messages have said.
+/// What a flow's path carries, as far as ICMP messages have reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct PathMtu(pub sys::vcc_pmtu);
@@ -24,7 +24,7 @@ impl PathMtu {
 }
 
 impl Recovery {
-    /// The path has become smaller: counts a segment as lost whose payload is larger than it may be.
+    /// The path has become smaller: counts a segment as lost if its payload is too large.
     pub fn lost_if_larger(
         &mut self,
         retained: &mut Retained,

@@ -18,7 +18,7 @@ pub enum RepairTimer {
     Persist,
 }
 
-/// The state of a flow's repair beside [`Hold`], in a shell that retains what leaves.
+/// The state of a flow's repair besides [`Hold`], in a shell that retains what leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Recovery(pub sys::vcc_repair);
@@ -45,7 +45,8 @@ impl Recovery {
         unsafe { native::repair_lost(&mut self.0, retained) }
     }
 
-    /// After a timeout: the segment counts as lost, whatever SACK blocks have said (RFC 2018, 8).
+    /// After a timeout: the segment counts as lost, even if SACK blocks have covered it (RFC 2018,
+    /// 8).
     #[inline]
     pub fn forget_sack(&mut self, retained: &mut Retained) {
         // SAFETY: both point to live values of the C types for the length of the call.
@@ -85,7 +86,7 @@ impl FlowState {
     }
 
     /// Begins or ends retaining what leaves, as the treatment demands. Returns whether what is
-    /// retained is to be discarded.
+    /// retained must be discarded.
     #[inline]
     #[must_use]
     pub fn repair_judge(
@@ -152,7 +153,7 @@ impl FlowState {
         }
     }
 
-    /// Time until the segment counts as lost: 0 if it does, None if nothing says so.
+    /// Time until the segment counts as lost: 0 if it does, None if nothing shows that it is lost.
     #[inline]
     pub fn repair_lost_in_us(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::{FlowState, Params, Segment, native, sys};
 
-/// What a flow finds of the guest's receive ring.
+/// The guest's receive ring as seen by a flow.
 pub type Room = sys::vcc_room;
 /// The buffers of the ring that matter to a flow; `SNOOP_NEVER_SEGS`: no number of them.
 pub type Needs = sys::vcc_needs;
@@ -11,7 +11,7 @@ pub type Said = sys::vcc_snoop_ack;
 /// What is due for a segment that is in the guest's ring.
 pub type Placed = sys::vcc_placed;
 
-/// A flow's state beside [`FlowState`], in a shell that acknowledges in the guest's name.
+/// A flow's state besides [`FlowState`], in a shell that acknowledges in the guest's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Snoop(pub sys::vcc_snoop);
@@ -31,7 +31,7 @@ impl Snoop {
         unsafe { native::snoop_sacked(&mut self.0, from, end) }
     }
 
-    /// Is the peer's segment the end of what it has to say for now?
+    /// With this segment, has the peer sent all that it has for now?
     #[inline]
     pub fn ends_message(&self, segment: &Segment) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
@@ -76,7 +76,7 @@ impl FlowState {
         unsafe { native::snoop_guest_acked(&self.0, &mut snoop.0, segment) }
     }
 
-    /// Does the guest's segment say nothing that the peer does not know?
+    /// Does the guest's segment bring nothing new to the peer?
     #[inline]
     pub fn snoop_absorbs(
         &self,
@@ -96,8 +96,8 @@ impl FlowState {
         unsafe { native::snoop_absorbed(&mut self.0, segment) }
     }
 
-    /// Runs `leave`, which has the engine see a segment that leaves: what the guest did not acknowledge itself
-    /// is no answer of the guest's.
+    /// Runs `leave`, which has the engine see a segment that leaves: an acknowledgement beyond the
+    /// guest's own is no answer of the guest's.
     #[inline]
     pub fn snoop_leave(&mut self, snoop: &Snoop, segment: &Segment, leave: impl FnOnce(&mut Self)) {
         if snoop.0.begun == 0 {
@@ -110,7 +110,7 @@ impl FlowState {
         unsafe { native::snoop_leave_end(&mut self.0, asked) }
     }
 
-    /// What a segment says that leaves for the peer.
+    /// What a segment that leaves for the peer says.
     #[inline]
     pub fn snoop_ack_to_send(
         &self,
@@ -123,7 +123,7 @@ impl FlowState {
         unsafe { native::snoop_ack_to_send(&self.0, &snoop.0, &params.0, room, segment) }
     }
 
-    /// The peer is told it.
+    /// The acknowledgement is sent to the peer.
     #[inline]
     pub fn snoop_ack_sent(&self, snoop: &mut Snoop, said: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
@@ -163,7 +163,7 @@ impl FlowState {
         judged
     }
 
-    /// Is there an acknowledgement in the guest's name that the peer has not been told?
+    /// Is there an acknowledgement in the guest's name that the peer has not been sent?
     #[inline]
     pub fn is_answer_due(&self, snoop: &Snoop) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.

@@ -54,12 +54,12 @@ fn what_was_sent_since_it_was_described_is_no_news() {
         let there = in_flight(Conn::established(dctcp(), 5), 40);
         let mut here = moved(&there);
         let cwnd = here.cwnd();
-        // The guest says first where it is.
+        // The guest shows first where it is.
         here.send_segs(segs_elsewhere, segs_elsewhere + 1);
         let ack = here.peer_ack_segs(segs_elsewhere - 4);
         assert_eq!(here.cwnd(), cwnd, "{segs_elsewhere}");
         assert!(ack.window > 0 && here.shown_bytes(&ack) <= (cwnd + 1) * here.mss());
-        // And from there on it counts: an ACK that covers the segment sent here.
+        // An ACK that covers the segment sent here is evaluated.
         here.wait_us(300);
         here.peer_ack_segs(segs_elsewhere + 1);
         assert_eq!((here.flow.snd_una, here.flow.lags), (here.flow.snd_nxt, 0));

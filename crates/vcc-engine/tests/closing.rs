@@ -89,7 +89,7 @@ fn a_refused_connection_closes() {
 
 #[test]
 fn a_forged_rst_ends_nothing() {
-    // The guest answers a RST beside the expected number by a challenge ACK (RFC 5961, 3.2).
+    // The guest answers a RST at an unexpected number by a challenge ACK (RFC 5961, 3.2).
     let mut conn = Conn::established(Params::default(), 5);
     conn.send_segs(0, 5);
     for wrong in [1, 77, 1 << 20, u32::MAX] {

@@ -35,7 +35,7 @@ fn a_second_full_segment_is_answered_at_once() {
             for number in 1..100 {
                 assert_eq!(pair(&mut conn, number, 100).guest_us, 100);
             }
-            // By time and not by number: 10 ms of quick answers beside a stall of 31 ms.
+            // By time and not by number: 10 ms of quick answers next to a stall of 31 ms.
             let smoothed_us = conn.flow.guest_us64 / 64;
             assert!((28_000..29_500).contains(&smoothed_us), "{smoothed_us}");
             assert_eq!(conn.flow.guest_worst_us, STALL_US as u32);
@@ -226,8 +226,8 @@ fn a_delayed_ack_that_the_guests_next_data_ends_is_no_sample() {
     conn.wait_us(18_000).send_segs(3, 5);
     assert_eq!(conn.wait_us(200).peer_ack_segs(4).fabric_us, 0);
     assert_eq!(conn.flow.fabric_worst_us, 200);
-    // On a long path the guest goes on sending meanwhile, and the ACK of what was sent with the
-    // timed segment is one.
+    // On a long path the guest keeps sending meanwhile, and the ACK of what was sent with the timed
+    // segment is one.
     let mut conn = transparent();
     conn.send_segs(0, 2);
     conn.wait_us(40_000).send_segs(2, 4);

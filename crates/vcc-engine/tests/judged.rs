@@ -106,7 +106,7 @@ fn only_a_flow_that_depends_on_vcc_is_released() {
     }
 }
 
-/// Guarantees to both ends of a connection, whatever the current treatment.
+/// Guarantees to both ends of a connection, under any current treatment.
 struct Outside {
     conn: Conn,
     sent: u32,

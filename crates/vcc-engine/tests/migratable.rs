@@ -1,4 +1,4 @@
-//! A guest that may go on without vcc: nothing is promised that would need vcc then.
+//! A guest that may continue without vcc: nothing is promised that would need vcc then.
 
 use crate::common::*;
 use vcc_engine::{GuestEcn, Params, sys};

@@ -1,4 +1,4 @@
-//! What acknowledgements tell of the path (engine/path.h).
+//! What acknowledgements show of the path (engine/path.h).
 
 use crate::common::*;
 use vcc_engine::{Params, sys};

@@ -89,7 +89,7 @@ fn a_message_that_cannot_be_true_changes_nothing() {
         TooBig { mtu_bytes: least_bytes, ..about },
         TooBig { mtu_bytes: 1500, packet_bytes: 0, ..about },
         TooBig { packet_bytes: MTU_BYTES, ..about },
-        // IPv6 has a least MTU, and every message says one.
+        // IPv6 has a least MTU, and every message names an MTU.
         TooBig { mtu_bytes: 1279, ipv6: 1, ..about },
         TooBig { mtu_bytes: 0, ipv6: 1, ..about },
     ] {

@@ -238,8 +238,8 @@ fn a_guest_that_sends_runts_has_its_share_of_heavy_marking() {
     }
 }
 
-/// netstack reserves up to 40 bytes for options in each of its segments, and has no super-segments to
-/// tell their size.
+/// netstack reserves up to 40 bytes for options in each of its segments, and has no super-segments
+/// that show their size.
 #[test]
 fn a_guest_whose_segments_are_smaller_than_its_mss_has_its_share() {
     for (mark_every, share_allowed) in [(4, 0.95..1.05), (9, 0.95..1.05), (40, 0.9..1.1)] {

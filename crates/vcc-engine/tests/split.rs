@@ -23,7 +23,7 @@ impl Shell {
         shell
     }
 
-    /// Whether what is retained is to be discarded.
+    /// Whether what is retained must be discarded.
     fn judges(&mut self) -> bool {
         let (now_us, Conn { flow, params, .. }) = (self.conn.now_us as u32, &self.conn);
         flow.repair_judge(&mut self.hold, &mut Recovery::default(), params, now_us)

@@ -17,7 +17,7 @@ const FRAME: &str = include_str!("underlay.bpf.c");
 pub enum BuildError {
     #[error("{0}")]
     Compiler(String),
-    /// What the compiler says names file and line.
+    /// The compiler's output names file and line.
     #[error("the compiler rejects {path}:\n{output}", path = .path.display())]
     Refused { path: PathBuf, output: String },
     #[error("{}: {source}", .path.display())]
@@ -67,7 +67,7 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
     Ok((compile(&[])?, checked))
 }
 
-/// What says where it is needs no more.
+/// The path, unless the error has its place in the source already.
 fn place(path: &Path, error: &ObjectError) -> String {
     if error.has_line() { String::new() } else { format!("{}: ", path.display()) }
 }

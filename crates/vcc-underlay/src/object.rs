@@ -86,7 +86,7 @@ pub enum ObjectError {
 }
 
 impl ObjectError {
-    /// Does it say where in the source?
+    /// Does it name a line of the source?
     pub fn has_line(&self) -> bool {
         match self {
             Self::OwnData { at, .. }

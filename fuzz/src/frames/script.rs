@@ -1,4 +1,4 @@
-//! What an input says is to happen at a port: frames, time that passes, other treatments.
+//! What happens at a port by an input: frames, time that passes, other treatments.
 
 use vcc_engine::Params;
 use vcc_frames::{Headers, Packet, icmp};
@@ -71,7 +71,7 @@ impl<'a> Script<'a> {
                 self.send(from_guest, &packet);
             }
             14..18 => {
-                // A stray one: the connection goes on from where it was.
+                // A stray one: the connection continues from where it was.
                 let packet = connection.any(input, from_guest);
                 self.send(from_guest, &packet);
             }

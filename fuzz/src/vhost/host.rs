@@ -42,7 +42,7 @@ impl Cable {
     }
 }
 
-/// A cable's end with a descriptor, for a card is told by one that frames wait. Here it looks anyway.
+/// A cable's end with a descriptor, by which a card learns that frames wait. Here it looks anyway.
 struct End {
     cable: Cable,
     fd: fs::File,

@@ -1,6 +1,6 @@
-//! What a virtual machine monitor and its guest send to a card: messages with descriptors, and whatever
-//! they write into the memory that they share. Nothing ends the card, what it puts on the wire makes
-//! sense, nothing of a guest's stays behind, and the next guest is served.
+//! What a virtual machine monitor and its guest send to a card: messages with descriptors, and anything
+//! that they write into the memory that they share. Nothing ends the card, what it puts on the wire
+//! makes sense, nothing of a guest's stays behind, and the next guest is served.
 
 mod host;
 mod hostile;

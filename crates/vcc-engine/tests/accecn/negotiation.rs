@@ -32,8 +32,8 @@ fn a_synack_settles_which_ecn_it_is() {
         assert_eq!(ace(&answer), 0, "{bits:03b}: the guest asked for none");
         assert_eq!(has_accecn(&conn), accecn, "{bits:03b}");
         assert_eq!(conn.flow.has(sys::FLOW_ECN_FABRIC), ecn, "{bits:03b}");
-        // A SYN that left as Not-ECT and arrived as something else: the path changes the field.
-        // 101 is reserved, and says nothing of that (3.1.3).
+        // A SYN that left as Not-ECT and arrived as something else: the path changes the field. 101
+        // is reserved, and does not report that (3.1.3).
         let sends_ect = ecn && ([0b010, 0b101].contains(&bits) || !accecn);
         let told = match (sends_ect, accecn) {
             (false, _) => "no",
@@ -162,7 +162,7 @@ fn a_syn_that_nobody_answers_goes_again_without_ecn() {
 
 #[test]
 fn two_vcc_ends_keep_to_their_own_reports() {
-    // The far end cannot tell how long the peer's version has been able to read AccECN.
+    // The far end cannot know how long the peer's version has been able to read AccECN.
     let mut conn = Conn::new(Params::default(), 5);
     conn.peer_syn(linux_syn().asking_accecn().offer());
     let answer = conn.guest_synack(linux_syn().room(ROOM_BYTES));
@@ -172,7 +172,7 @@ fn two_vcc_ends_keep_to_their_own_reports() {
 
     let conn = Conn::to_vcc(Params::default(), 5);
     assert!(!has_accecn(&conn));
-    // An acceptance beside AccECN comes from no version of ours.
+    // An acceptance together with AccECN comes from no version of ours.
     let mut conn = Conn::new(Params::default(), 5);
     conn.guest_syn(linux_syn().room(ROOM_BYTES));
     conn.peer_synack(linux_syn().ace(CODES[0]).accept());
@@ -197,7 +197,7 @@ fn a_guest_with_accecn_is_left_alone_unless_the_policy_overrides_it() {
 
         let mut conn = Conn::new(params, 5);
         let syn = conn.peer_syn(linux_syn().asking_accecn());
-        // One that is overridden is asked for classic ECN, whatever it would say to AccECN.
+        // One that is overridden is asked for classic ECN, even if it accepts AccECN.
         assert_eq!(ace(&syn), if left_alone { 0b111 } else { 0b011 });
         let own = if left_alone { CODES[0] } else { 0b001 };
         let answer = conn.guest_synack(linux_syn().ace(own));
@@ -230,7 +230,7 @@ fn a_change_of_policy_leaves_what_was_agreed() {
     conn.flow.judge_anew(&params);
     assert!(has_accecn(&conn) && !conn.flow.has(sys::FLOW_LEFT_ALONE));
     assert_eq!(ace(&conn.send(0, 1000)), 5);
-    // Nobody treats it any more: the counter goes on, ECT does not.
+    // Nobody treats it any more: the counter continues, ECT does not.
     conn.params = underlay("transparent");
     let params = conn.params;
     conn.flow.judge_anew(&params);

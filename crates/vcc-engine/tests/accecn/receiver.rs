@@ -1,4 +1,5 @@
-//! The receiver half: what the peer is told of the marks on its data (RFC 9768, 3.2.2 and 3.2.3).
+//! The receiver half: what is reported to the peer of the marks on its data (RFC 9768, 3.2.2 and
+//! 3.2.3).
 
 use super::*;
 
@@ -81,7 +82,7 @@ fn a_super_segment_never_says_a_value_with_cwr() {
         let ahead = (told + 8 - (5 + marks) % 8) % 8;
         assert!(ahead <= 2, "{marks} marks: {ahead} more than came");
         assert_eq!(ace(&conn.guest_acks(0)), told, "it does not run back");
-        // One packet says what it likes.
+        // A single packet can report any value.
         let mut data = conn.ack(0).ace(5).len(1000).ce();
         data.0.seq = conn.peer_seq(marks * 1000);
         conn.guest_gets(data);

@@ -1,4 +1,4 @@
-//! The sender half: marks that the peer's counters tell of (RFC 9768, 3.2.2.5, 3.2.3 and A.2).
+//! The sender half: marks that the peer's counters report (RFC 9768, 3.2.2.5, 3.2.3 and A.2).
 
 use super::*;
 
@@ -94,7 +94,8 @@ fn the_option_tells_exact_bytes() {
             11 * mss,
             "eight more than the field can tell"
         );
-        // Between options the field tells, as packets of full size; the next option corrects it.
+        // Between options the field's marks are taken as packets of full size; the next option
+        // corrects this.
         assert_eq!(marked_after(&mut conn, |conn| acked(conn, 14, 5 + 4)), mss);
         let ack = with(acked(&conn, 15, 5 + 4), 11 * mss + 100);
         assert_eq!(marked_after(&mut conn, |_| ack), 0, "that mark was on 100 bytes");
@@ -154,7 +155,7 @@ fn an_option_that_the_path_has_cleared_is_not_believed() {
         let mss = conn.mss();
         assert_eq!(marked_after(&mut conn, |conn| acked(conn, 2, 6).pack(0, 300)), mss);
     }
-    // An option of no field, or of one, tells nothing.
+    // An option of no field, or of one, reports nothing.
     let mut conn = Conn::new(underlay("dctcp"), 5);
     conn.guest_syn(linux_syn());
     let mut answer = linux_syn().ace(CODES[0]);

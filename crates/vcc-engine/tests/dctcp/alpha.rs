@@ -120,7 +120,7 @@ fn alpha_is_updated_once_per_window_by_facks_too() {
     for fack_first in [true, false] {
         let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
         let mss_bytes = conn.mss();
-        // After a first report; until then, only ECE counts.
+        // After a first report; until then, only ECE is used.
         conn.send(0, mss_bytes);
         conn.guest_gets(conn.ack(mss_bytes).pack(1 + mss_bytes, 0));
         let (mut ect0_bytes, mut ce_bytes) = (1 + mss_bytes, 0);

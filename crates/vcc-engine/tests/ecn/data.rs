@@ -193,7 +193,7 @@ fn ecn_of_a_guest_that_negotiated_none_does_not_leak() {
     assert!(lacks_flags(&new, sys::TCP_CWR), "nothing was reduced");
 }
 
-/// What a guest may write into the ECN field of `segment`, with ECN's flags beside it.
+/// What a guest may write into the ECN field of `segment`, with ECN's flags.
 fn forms(segment: Seg) -> [Seg; 4] {
     [segment, segment.ect0(), segment.ect1().cwr(), segment.ce().ece().ae()]
 }

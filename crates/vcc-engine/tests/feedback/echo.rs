@@ -1,4 +1,4 @@
-//! ECE beside reports.
+//! ECE in addition to reports.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn a_reported_mark_is_not_answered_again_by_its_echo() {
     for by_fack in [false, true] {
         let mut conn = Conn::to_vcc(underlay("dctcp"), 5);
         let mss = conn.mss();
-        // Until the first report, only ECE counts.
+        // Until the first report, only ECE is used.
         conn.guest_gets(conn.ack(0).pack(1, 0));
         // A small alpha: a mark costs next to nothing.
         conn.flow.0.cc.own[sys::DCTCP_ALPHA as usize] = 1;

@@ -56,7 +56,7 @@ fn after_an_impossible_report_ece_counts() {
     for name in ["reno-ecn", "dctcp"] {
         let (mut conn, mss_bytes) = flying(name, 5);
         let mut far = Far::new();
-        // ECE on the same segment counts.
+        // ECE on the same segment is believed.
         conn.guest_gets(far.gets(1 << 20, 0).pack(conn.ack(mss_bytes).ece()));
         assert_eq!((conn.flow.reductions, conn.flow.cc.ssthresh_segs), (1, 5), "{name}");
         // Reports are still stripped and consumed, but ignored.

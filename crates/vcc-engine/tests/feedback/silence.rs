@@ -53,7 +53,7 @@ fn a_far_end_that_falls_silent_hears_no_marks() {
     stream(&mut conn, 200, 201, reported);
     stream(&mut conn, 201, 4000, |_, ack| ack);
     assert!(conn.flow.has(sys::FLOW_FEEDBACK_LOST) && conn.flow.has(sys::FLOW_UNHEARD));
-    // The reports were only late: the counters, which moved while data was ECT, tell the missed
+    // The reports were only late: the counters, which moved while data was ECT, report the missed
     // marks.
     conn.flow.0.marks = 0;
     let missed_bytes = conn.flow.unreported_bytes;

@@ -30,7 +30,7 @@ fn guest_listens() {
         assert!(conn.flow.has(sys::FLOW_ECN_FABRIC));
         assert!(!conn.flow.has(sys::FLOW_ECN_GUEST));
         assert!(conn.flow.is_managed());
-        // The peer's scale counts, not the guest's.
+        // The peer's scale applies, not the guest's.
         assert_eq!(conn.flow.wscale_peer, PEER_WSCALE);
         assert_eq!(conn.flow.snd_una, conn.seq(0));
     }

@@ -6,7 +6,7 @@ use super::reno::{MIN_SSTHRESH, Window};
 pub struct Marks {
     pub reported: u64,
     pub marked: u64,
-    /// The ACK tells of congestion, even if it acknowledges nothing.
+    /// The ACK reports congestion, even if it acknowledges nothing.
     pub told: bool,
 }
 
@@ -55,7 +55,7 @@ pub enum State {
 
 /// A sender of its own that has negotiated ECN: NewReno (RFC 3168, 6.1.2; RFC 6582), or DCTCP if
 /// `alpha` is there. Where the papers leave a choice, it is Linux's: one reduction a window of data
-/// for whatever reason, a window that is not used does not grow and shrinks after an RTO of that.
+/// for any reason, a window that is not used does not grow and shrinks after an RTO of that.
 #[derive(Clone, Debug)]
 pub struct Native {
     pub window: Window,
@@ -215,12 +215,12 @@ impl Native {
         self.state == State::Recovery && self.at.una < self.recover
     }
 
-    /// The window, inflated by what duplicates tell during a recovery (RFC 6582, 3.2).
+    /// The window, inflated by what duplicates report during a recovery (RFC 6582, 3.2).
     pub fn admits(&self) -> u64 {
         self.window.cwnd + if self.is_recovering() { self.left() } else { 0 }
     }
 
-    /// What a guest is shown of it: after the full ACK, too, what duplicates told.
+    /// What a guest is shown of it: after the full ACK, too, what duplicates reported.
     pub fn shows(&self) -> u64 {
         self.window.cwnd + if self.state == State::Recovery { self.left() } else { 0 }
     }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeSet, VecDeque};
 
-/// How the peer tells of marks.
+/// How the peer reports marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// ECE until CWR (RFC 3168, 6.1.3).

@@ -167,7 +167,7 @@ impl Run {
         self.conn.wait_us(us);
     }
 
-    /// Puts into the segment of an ACK what it says of marks, and returns that.
+    /// Puts the marks that an ACK reports into its segment, and returns them.
     fn tell(&mut self, ack: &Ack, segment: &mut Seg) -> Marks {
         let acked = ack.up_to - self.guest.at.una;
         let marked = if ack.ece { acked } else { 0 };

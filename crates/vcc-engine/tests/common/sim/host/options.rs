@@ -10,7 +10,7 @@ pub enum Runts {
     One,
     /// Sends a runt behind a whole segment: TCP_NODELAY in Linux.
     Always,
-    /// Sends a runt whatever it has sent before.
+    /// Sends a runt regardless of what it has sent before.
     Alone,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Counter {
 }
 
 const INITIAL: u32 = 5;
-/// How a SYN-ACK tells that the SYN arrived as Not-ECT.
+/// How a SYN-ACK reports that the SYN arrived as Not-ECT.
 const NOT_ECT: u32 = 2;
 
 fn ace(flags: u16) -> u32 {
@@ -61,7 +61,8 @@ impl Laws {
         self.agreed || self.has_accecn()
     }
 
-    /// The counter goes with each segment, exactly but for what super-segments cannot say.
+    /// The counter goes with each segment, exactly, except for values that super-segments cannot
+    /// carry.
     pub(super) fn counter_sent(&mut self, segment: &Segment, action: &Action, ecn: bool) {
         self.counts.counters += 1;
         assert_eq!(action.ip_ecn, if ecn { ECT_0 } else { 0 }, "all segments are ECT");

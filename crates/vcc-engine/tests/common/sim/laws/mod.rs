@@ -114,7 +114,7 @@ pub struct Counts {
     pub facks: u64,
     pub marks_reported: u64,
     pub refused: u64,
-    /// Segments with AccECN's counter, and marks that it told of.
+    /// Segments with AccECN's counter, and marks that it reported.
     pub counters: u64,
     pub marks_counted: u64,
 }
