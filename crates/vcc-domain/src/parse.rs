@@ -160,7 +160,7 @@ fn parsed(
     Parsed { key, ip, segment, header_bytes, places }
 }
 
-/// A payload of a single segment is no super-segment, whatever gso_size.
+/// A payload of a single segment is no super-segment, at any gso_size.
 fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
     if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
 }

@@ -86,7 +86,7 @@ impl Transfer {
         }
     }
 
-    /// While the front end has a descriptor of the same open file, it would go on to wake us.
+    /// While the front end has a descriptor of the same open file, it would continue to wake us.
     pub(crate) fn close(&mut self, watch: &Watch) {
         if let Some(pipe) = self.pipe.take() {
             watch.remove(pipe.as_raw_fd());

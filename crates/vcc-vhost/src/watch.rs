@@ -7,13 +7,13 @@ use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A kick, which is told once and never read.
+    /// A kick, which is reported once and never read.
     Ring(usize),
     Listener,
     FrontEnd,
     /// The pipe for the card's state.
     State,
-    /// A frame waits; told once until the wire is empty, for the guest may have no room.
+    /// A frame waits; reported once until the wire is empty, for the guest may have no room.
     Wire,
     Timer,
     Stop,

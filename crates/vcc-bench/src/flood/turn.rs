@@ -1,4 +1,4 @@
-//! A turn: transfers and new connections, with a flood beside them or without.
+//! A turn: transfers and new connections, with a flood at the same time or without.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,8 +1,8 @@
-//! What a port has of its guest's connections, as bytes that go with the guest to another host: what
-//! describes them (`vcc-export`), what is held of them and what is promised.
+//! A port's state of its guest's connections, as bytes that move with the guest to another host:
+//! their description (`vcc-export`), the frames held, and the data promised.
 //!
-//! A line of JSON says what follows: the format, who wrote it, how much there is, and the names of the
-//! fields. Each connection is a line, and so is each that was ended. Behind the lines are the frames, as
+//! A line of JSON describes the rest: the format, who wrote it, how much there is, and the names of
+//! the fields. Each connection is a line, and so is each that was ended. Behind the lines are the frames, as
 //! they are, in the order in which the lines name them. The last line has the CRC-32 of all before it.
 //! Everything has names, so another version of vcc reads what it knows; [`FORMAT`] changes when that
 //! would not do.
@@ -66,7 +66,7 @@ impl Frames {
 pub(crate) struct Taken<'bytes>(&'bytes [u8]);
 
 impl Taken<'_> {
-    /// None if there is none like that.
+    /// None if the row is invalid.
     pub(crate) fn take(&mut self, FrameRow(bytes, gso_size, checksum): FrameRow) -> Option<Frame> {
         let (frame, rest) = self.0.split_at_checked(bytes as usize)?;
         self.0 = rest;

@@ -124,7 +124,7 @@ pub(crate) struct SnoopedRow {
     pub copies: Vec<FrameRow>,
 }
 
-/// A connection that goes on elsewhere, with what the port has of it. Its frames are named in this
+/// A connection that continues elsewhere, with the port's state of it. Its frames are named in this
 /// order: retained, held, copies.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Travelling {

@@ -143,7 +143,7 @@ impl Port {
         self.tell_room(out);
     }
 
-    /// Does the port have to be told of what lies in the guest's ring?
+    /// Must the shell report to the port what lies in the guest's ring?
     pub fn snoops(&self) -> bool {
         self.snooping.is_on
     }
@@ -169,8 +169,8 @@ impl Port {
         }
     }
 
-    /// A segment of the guest. True if it is absorbed, because it says nothing that the peer does
-    /// not know.
+    /// A segment of the guest. True if it is absorbed, because it reports nothing new to the
+    /// peer.
     pub(super) fn snoop_from_guest(
         &mut self,
         id: FlowId,
@@ -346,8 +346,8 @@ impl Port {
         out.to_guest.extend(snooped.given_again(now_ns, 1, current));
     }
 
-    /// The guest does not take what was promised: neither end may believe that the connection goes
-    /// on (law 16).
+    /// The guest does not take what was promised: neither end may believe that the connection
+    /// continues (law 16).
     fn give_up(&mut self, id: FlowId, out: &mut Out) {
         let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get(id) else {
             return;
@@ -385,7 +385,7 @@ impl Port {
         }
     }
 
-    /// A RST has ended the connection, whatever came before.
+    /// A RST has ended the connection, in any state.
     pub(super) fn end_snooping(&mut self, id: FlowId) {
         let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();

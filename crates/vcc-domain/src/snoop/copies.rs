@@ -1,5 +1,5 @@
-//! Copies of what was promised, and of what lies behind a hole. A guest that discards what was in its
-//! ring, for want of memory or because it takes no more connections, is given it again.
+//! Copies of what was promised, and of what lies behind a hole. A guest that discards what was in
+//! its ring, because it lacks memory or takes no more connections, gets it again.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use vcc_net::wire::*;
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
 const WAIT_NS: u64 = 1_000_000_000;
 const WAIT_MAX_NS: u64 = 60 * WAIT_NS;
-/// What a copy costs beside its frame.
+/// What a copy costs in addition to its frame.
 const BESIDE_A_FRAME_BYTES: u32 = size_of::<Copied>() as u32;
 
 #[derive(Clone)]

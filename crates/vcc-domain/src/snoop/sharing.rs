@@ -67,7 +67,7 @@ impl Sharing {
         of_all_segs <= usable_segs.into() && self.is_open_for(segs)
     }
 
-    /// The peer has been told that it may send something.
+    /// The peer has been offered a window in which it may send.
     pub(crate) fn note(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share, due_segs: u32) {
         self.due_segs = self.due_segs - share.due_segs + due_segs;
         share.due_segs = due_segs;

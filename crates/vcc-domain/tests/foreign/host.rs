@@ -12,7 +12,7 @@ use crate::common::watch::pattern;
 use crate::path::Side;
 
 const ETHERNET_BYTES: usize = 14;
-/// Of either direction, unless a setup says otherwise.
+/// Of either direction, unless a setup sets another one.
 pub const BUFFER_BYTES: usize = 1 << 20;
 const PORT: u16 = 5001;
 
@@ -69,7 +69,7 @@ pub struct Setup {
     pub ip_mtu: usize,
     /// Timestamps: an opener offers them, a listener accepts them (RFC 7323).
     pub timestamps: bool,
-    /// Nagle's algorithm. Without it, the stack sends whatever fits into its window.
+    /// Nagle's algorithm. Without it, the stack sends all that fits into its window.
     pub nagle: bool,
     /// The receive buffer, and so the largest window.
     pub receive_bytes: usize,

@@ -154,7 +154,7 @@ fn segments_that_overlap_are_none_that_were_retained() {
     assert_eq!(taken(&resealed(&changed)), Err(CannotTakeOver::Row(1)));
 }
 
-/// Whatever the rules here leave alone.
+/// Even if the rules here leave it alone.
 #[test]
 fn a_promise_without_its_bytes_is_none_under_any_rule() {
     let params = Params(sys::vcc_params { migratable: 1, ..splitting().0 });

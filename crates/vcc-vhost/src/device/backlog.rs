@@ -17,7 +17,7 @@ const SEG_BYTES: usize = 2048;
 pub(super) struct Arrival {
     pub header: Header,
     pub frame: Frame,
-    /// The port has passed it, and is told when it lies in the guest's ring.
+    /// The port has passed it, and gets a report when it lies in the guest's ring.
     pub is_from_fabric: bool,
 }
 

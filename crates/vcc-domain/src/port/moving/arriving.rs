@@ -45,7 +45,7 @@ impl Port {
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
-        // Both ports have the same ledger: nothing is written there before this one is to go on.
+        // Both ports have the same ledger: nothing is written there before this one continues.
         with_it.promises.suspend();
         for row in &state.ended {
             let max = with_it.table.max_flows();
@@ -124,7 +124,7 @@ impl Port {
             flow.hold_kept(&mut held.hold, &mut self.buffer, end, bytes);
             held.queue.push(waiting);
         }
-        // Whatever the rules here say: what was promised is not taken back.
+        // Under any rules here: what was promised is not taken back.
         self.snooping.is_on |= snooped.snoop.0.begun != 0;
         for (frame, parsed) in copies {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
