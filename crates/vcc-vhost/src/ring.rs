@@ -85,8 +85,9 @@ impl Ring {
         self.queue.set_next_avail(next_avail as u16);
     }
 
-    /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index shows where a process before
-    /// this one has ended, perhaps before it called: the guest is called once, even if it wants no call.
+    /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index shows where a process
+    /// before this one has ended, perhaps before it called: the guest is called once, even if it
+    /// wants no call.
     pub(crate) fn start(
         &mut self,
         number: usize,

@@ -39,7 +39,7 @@ pub(crate) fn cut(frame: &mut Frame, parsed: &Parsed, payload_bytes: usize) -> F
 }
 
 impl Frame {
-    /// Cuts off the first segment of a super-segment of TCP, as [`cut`] does. None for other frames.
+    /// Cuts off the first segment of a super-segment of TCP, as [`cut`] does. None for others.
     pub fn cut_first(&mut self) -> Option<Frame> {
         // The direction decides which end is the guest, and no more.
         let parsed = parse(self, Direction::FromGuest).ok()?;

@@ -38,7 +38,7 @@ pub enum Severity {
     Note,
     /// Under a condition that the finding names, vcc misses segments or misjudges them.
     Warning,
-    /// vcc does not see segments, or what it writes does not count.
+    /// vcc does not see segments, or what it writes has no effect.
     Problem,
 }
 

@@ -23,7 +23,8 @@ pub struct Underlays {
     refused: Vec<Refused>,
 }
 
-/// What is pinned and not understood, as another version's. Its connections go on by NewReno.
+/// An underlay that is pinned and not understood, as another version's. Its connections continue by
+/// NewReno.
 #[derive(Clone, Debug)]
 struct Refused {
     slot: Slot,

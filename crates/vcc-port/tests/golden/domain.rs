@@ -1,4 +1,4 @@
-//! The driver domain beside the datapath: for the same frames at the same times, its output must be
+//! The driver domain next to the datapath: for the same frames at the same times, its output must be
 //! equal, also with partial checksums.
 
 use std::collections::BTreeSet;

@@ -33,7 +33,7 @@ fn the_kernel_forgets_flows_that_fell_silent() {
         drop(listener.accept().expect("accepted"));
         eventually("the closed connection is forgotten", || count() == 1);
         eventually("the idle connection is forgotten", || count() == 0);
-        // The connection goes on, and is known again.
+        // The connection continues, and is known again.
         idle.write_all(b"still here").expect("sent");
         eventually("the idle connection is revived", || count() == 1);
         let revived = port.flows().expect("flows").remove(0).state;

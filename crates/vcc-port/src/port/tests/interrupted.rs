@@ -158,7 +158,7 @@ fn however_much_has_passed_while_a_port_had_moved() {
     });
 }
 
-/// However often a version is killed, and whichever comes then.
+/// However often a version is killed, and with either version next.
 #[test]
 fn what_was_begun_goes_on_from_where_it_is() {
     on_a_host(|| {
