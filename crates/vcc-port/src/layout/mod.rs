@@ -1,8 +1,9 @@
 //! Where the numbers are in the values of the kernel's maps, by their names. Another version of vcc may
 //! have them elsewhere; by its layout, this one reads what it has pinned.
 //!
-//! The layout is pinned next to the maps as text, because reading the kernel's own description, BTF,
-//! takes CAP_SYS_ADMIN, which the daemon does without. Versions that pinned none are read by BTF.
+//! The layout is pinned next to the maps as text, because reading the kernel's own description,
+//! BTF, takes CAP_SYS_ADMIN, which the daemon does without. Versions that pinned none are read by
+//! BTF.
 
 mod btf;
 

@@ -147,9 +147,9 @@ impl Sources {
         Ok(Self { all, are_back })
     }
 
-    /// The last known state of each connection, by the index of its port. A port whose programs were
-    /// replaced continues in other maps than one whose programs were not, and both have what the other had
-    /// until then.
+    /// The last known state of each connection, by the index of its port. A port whose programs
+    /// were replaced continues in other maps than one whose programs were not, and both have what
+    /// the other had until then.
     fn described(&self) -> Result<HashMap<u32, Vec<Described>>> {
         let mut latest: HashMap<u32, Vec<Described>> = HashMap::new();
         for (at, source) in self.all.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Loads and unloads the underlays of a host. Its connections continue: programs are replaced as a whole,
-//! and a connection keeps its window when it goes from one underlay to another.
+//! Loads and unloads the underlays of a host. Its connections continue: programs are replaced as a
+//! whole, and a connection keeps its window when it goes from one underlay to another.
 
 use std::thread;
 use std::time::Duration;
@@ -77,14 +77,15 @@ impl Underlays {
         })
     }
 
-    /// Unloads an underlay. Its connections, and rules and ports that name it, continue by `to`, or by
-    /// NewReno, with ECN if it had that.
+    /// Unloads an underlay. Its connections, and rules and ports that name it, continue by `to`, or
+    /// by NewReno, with ECN if it had that.
     pub fn unload(name: &str, to: Option<Underlay>) -> Result<Unloading> {
         require_capabilities()?;
         let _lock = lock::pins()?;
         let now = Self::pinned()?;
         let known = now.find(name).map(|(slot, object)| (slot, object.traits()));
-        // An underlay that is not understood continues without ECN of its own, as its slot does already.
+        // An underlay that is not understood continues without ECN of its own, as its slot does
+        // already.
         let refused = now.slots_of(name).first().map(|slot| (*slot, sys::CC_CONTROLS));
         let Some((slot, traits)) = known.or(refused) else {
             let loaded: Vec<&str> = now.iter().map(|(_, object)| object.name()).collect();

@@ -41,8 +41,8 @@ impl Underlays {
         Ok(found)
     }
 
-    /// From here on this process knows the underlays of this host by their names. Returns the messages
-    /// about those that are not understood.
+    /// From here on this process knows the underlays of this host by their names. Returns the
+    /// messages about those that are not understood.
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
         pinned.tell();

@@ -184,7 +184,8 @@ fn gre_is_known_by_its_ends_and_its_key() {
     assert_eq!(count(&port, counters::OTHER_TUNNEL), 3);
 }
 
-/// A segment that continues where the connection is belongs to it: its sender has another number now.
+/// A segment that continues where the connection is belongs to it: its sender has another number
+/// now.
 #[test]
 fn a_connection_goes_along_into_another_tunnel() {
     if !vcc_testing::can_attach() {
