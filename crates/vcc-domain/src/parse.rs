@@ -69,7 +69,8 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     parse_either::<false>(frame, direction)
 }
 
-/// What the first fragment has of a guest's segment. None: it is a later one, or no header is whole.
+/// The part of a guest's segment in the first fragment. None: it is a later one, or no header is
+/// whole.
 pub(crate) fn parse_first_fragment(frame: &Frame) -> Option<Parsed> {
     parse_either::<true>(frame, Direction::FromGuest).ok()
 }

@@ -40,7 +40,7 @@ impl FileLedger {
     pub fn left(path: &Path) -> io::Result<Vec<Promise>> {
         let opened = OpenOptions::new()
             .read(true)
-            // What is in the file's place may be a FIFO, which would wait for its other end.
+            // The file's place may hold a FIFO, which would wait for its other end.
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path);
         let file = match opened {

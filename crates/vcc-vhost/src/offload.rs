@@ -1,4 +1,4 @@
-//! What a guest accepts of frames that are not as on a wire.
+//! The forms of frames, other than on a wire, that a guest accepts.
 
 use crate::features::Features;
 

@@ -17,7 +17,7 @@ pub(crate) const RING_MAX: u16 = 1024;
 /// VRING_AVAIL_F_NO_INTERRUPT.
 const NO_INTERRUPT: u16 = 1;
 
-/// What the guest has queued next.
+/// The next entry in the guest's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Nothing,

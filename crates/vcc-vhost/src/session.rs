@@ -34,7 +34,7 @@ pub(crate) struct Session {
     features: Features,
     pub memory: Memory,
     pub rings: Vec<Ring>,
-    /// Of what is written to the memory.
+    /// The log of writes to the memory.
     log: Option<Arc<Log>>,
     transfer: Option<Transfer>,
 }

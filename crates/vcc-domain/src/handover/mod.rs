@@ -23,7 +23,7 @@ pub(crate) use rows::{
 
 pub(crate) const FORMAT: u32 = 1;
 
-/// Of the first line: a hundred times of what it is.
+/// Limit of the first line: a hundred times its length.
 const HEADER_MAX_BYTES: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl Taken<'_> {
 pub(crate) struct State {
     pub connections: Vec<Travelling>,
     pub ended: Vec<EndedRow>,
-    /// What waits for the guest's buffers; whether it is from the fabric.
+    /// Frames that wait for the guest's buffers; whether each is from the fabric.
     pub waiting: Vec<(FrameRow, bool)>,
 }
 

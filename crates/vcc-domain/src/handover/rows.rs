@@ -115,7 +115,7 @@ pub(crate) struct LinkRow {
     pub tcp_at: u8,
 }
 
-/// What is promised to a peer, or may be.
+/// The data that are promised to a peer, or may be.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SnoopedRow {
     pub snoop: SnoopRow,
@@ -129,7 +129,7 @@ pub(crate) struct SnoopedRow {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Travelling {
     pub flow: Row,
-    /// By which the port addresses segments of its own.
+    /// The addresses of the port's own segments.
     pub macs: Option<Macs>,
     pub latest: Option<LatestRow>,
     pub hold: Option<HoldRow>,

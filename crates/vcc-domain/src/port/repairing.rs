@@ -14,7 +14,7 @@ use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 use vcc_net::seq::before;
 
-/// What a flow was before an ACK.
+/// A flow's state before an ACK.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
     una: u32,

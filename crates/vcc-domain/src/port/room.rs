@@ -1,4 +1,4 @@
-//! What waits for room in the guest's receive ring.
+//! Flows that wait for room in the guest's receive ring.
 
 use std::collections::BTreeSet;
 

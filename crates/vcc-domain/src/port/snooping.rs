@@ -62,7 +62,7 @@ impl Snooping {
         [self.timers.next_ns(), share_ns].into_iter().flatten().min()
     }
 
-    /// The first flow that waits, if there is room for what it has to say.
+    /// The first flow that waits, if there is room for its acknowledgement.
     #[inline]
     pub(super) fn opens_first(&self) -> Option<(u32, FlowKey)> {
         self.waiting.first().filter(|first| self.sharing.is_open_for(first.0)).copied()

@@ -109,7 +109,7 @@ impl Promises {
         self.is_suspended = true;
     }
 
-    /// The flows' promises are to be written as well.
+    /// The flows' promises must be written as well.
     pub(super) fn resume(&mut self) {
         self.is_suspended = false;
         self.write_ended();

@@ -70,7 +70,7 @@ impl Port {
         self.thinning.is_on |= self.treatments.any(holds);
     }
 
-    /// What the guest was shown last.
+    /// The acknowledgement that the guest was shown last.
     pub(super) fn last_shown(&self, id: FlowId) -> Shown {
         if !self.thinning.is_on {
             return Shown::default();

@@ -124,7 +124,7 @@ impl Copies {
         bytes
     }
 
-    /// Is the guest being given what it has discarded?
+    /// Is the guest getting again the data that it discarded?
     pub(crate) fn is_repairing(&self) -> bool {
         self.again_ns.is_some() && !self.is_empty()
     }
@@ -134,7 +134,7 @@ impl Copies {
         self.refusals
     }
 
-    /// When the guest, which last sent a frame at `heard_ns`, is to be given the first one again.
+    /// When the guest, which last sent a frame at `heard_ns`, must get the first one again.
     /// One that has not been heard since the last time has perhaps not run.
     pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
         let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);
@@ -167,7 +167,7 @@ impl Copies {
     }
 }
 
-/// What the peer would say now.
+/// The fields of a segment that the peer would send now.
 #[derive(Clone, Copy)]
 pub(crate) struct Current {
     ack: Option<(u32, u16)>,

@@ -224,7 +224,7 @@ impl Host {
         before != (*received_bytes, *written_bytes)
     }
 
-    /// When the stack has to be polled again if no frame arrives.
+    /// When the stack must be polled again if no frame arrives.
     pub fn next_work_us(&mut self, now_us: u64) -> Option<u64> {
         let now = Instant::from_micros(now_us as i64);
         let at = self.interface.poll_at(now, &self.sockets)?;

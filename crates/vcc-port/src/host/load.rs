@@ -112,7 +112,7 @@ pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
     object::load(open, WHAT)
 }
 
-/// What ports need: verifying the yardsticks would take a sixth of the time.
+/// The programs that ports need: verifying the yardsticks would take a sixth of the time.
 fn open(
     policy: Option<&SharedPolicy>,
     yardsticks: bool,

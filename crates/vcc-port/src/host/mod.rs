@@ -38,7 +38,7 @@ pub struct Host {
     is_pinned: bool,
     /// This process has loaded the programs, and there was no host before.
     is_new: bool,
-    /// Of one that is not pinned, where the kernel has no timers.
+    /// For a host that is not pinned, where the kernel has no timers.
     turning: Option<Turning>,
 }
 

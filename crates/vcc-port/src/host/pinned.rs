@@ -65,7 +65,7 @@ impl Host {
             }
             Found::OtherVersion | Found::None => {}
         }
-        // What nobody uses, or a process that died half way has pinned.
+        // Pins that are unused, or were left by a process that died half way.
         remove()?;
         let underlays = Underlays::pinned()?;
         let (mut host, _) = Self::load_with(Some(policy), Room::OF_HOST, false, &underlays)?;

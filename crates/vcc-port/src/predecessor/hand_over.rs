@@ -26,7 +26,7 @@ use crate::{
     Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, device, lock, object, pins,
 };
 
-/// What has just been done, when tests end it.
+/// The step just done, at which tests end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// So many ports have other programs.

@@ -1,4 +1,4 @@
-//! What another version of vcc has pinned on this host, with another layout of its maps: its ports and
+//! The pins of another version of vcc on this host, with another layout of its maps: its ports and
 //! their connections, read by names.
 
 mod hand_over;
@@ -89,7 +89,7 @@ impl Predecessor {
         Self::at(Path::new(host::PLACE)).map(Some)
     }
 
-    /// What is pinned in a directory.
+    /// Reads the pins in a directory.
     fn at(place: &Path) -> Result<Self> {
         let map = |name: &str| {
             MapHandle::from_pinned_path(place.join(name))

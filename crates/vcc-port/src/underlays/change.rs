@@ -12,7 +12,7 @@ use crate::host::{Found, require_capabilities};
 use crate::sweep::Sweep;
 use crate::{Error, Host, Result, SharedPolicy, lock, params, pins};
 
-/// What loading an underlay did.
+/// The result of loading an underlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
     Loaded,
@@ -22,10 +22,10 @@ pub enum Loading {
     Unchanged,
 }
 
-/// What unloading one did.
+/// The result of unloading an underlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unloading {
-    /// By which its connections continue.
+    /// The underlay by which its connections continue.
     pub to: Underlay,
     pub connections: u32,
     /// Rules of the policy in force that named it, and ports that were attached with it.

@@ -100,7 +100,7 @@ impl Underlays {
         next
     }
 
-    /// What the programs have to know of each slot.
+    /// The data on each slot that the programs need.
     fn slots(&self) -> sys::vcc_slots {
         let mut traits = self.left.map(|left| left.unwrap_or(sys::CC_CONTROLS));
         for (slot, object) in self.iter() {

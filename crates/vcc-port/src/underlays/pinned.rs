@@ -21,7 +21,7 @@ fn path(slot: Slot) -> PathBuf {
 }
 
 impl Underlays {
-    /// What is loaded on this host.
+    /// The underlays that are loaded on this host.
     pub fn pinned() -> Result<Self> {
         let mut found = Self::default();
         if !bpffs::has_home()? {

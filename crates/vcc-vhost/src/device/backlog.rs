@@ -10,7 +10,8 @@ use crate::header::Header;
 /// All pairs together. Those in use share it.
 pub(super) const LIMIT_BYTES: usize = 1 << 20;
 
-/// What a full segment is taken for. Longer ones than of Ethernet's MTU may wait in the wire's queue.
+/// The assumed size of a full segment. Longer ones than of Ethernet's MTU may wait in the wire's
+/// queue.
 const SEG_BYTES: usize = 2048;
 
 /// A frame for the guest.
@@ -61,7 +62,7 @@ impl Backlog {
         ((LIMIT_BYTES / pairs).saturating_sub(self.queues[pair].bytes) / SEG_BYTES) as u32
     }
 
-    /// What the port makes itself is little, and may exceed the limit by as much again.
+    /// The port's own frames are few, and may exceed the limit by as much again.
     pub(super) fn takes(&self, pair: usize, pairs: usize, arrival: &Arrival) -> bool {
         match arrival.is_from_fabric {
             true => !self.is_full_at(pair, pairs),

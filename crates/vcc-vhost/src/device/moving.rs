@@ -130,7 +130,7 @@ impl Device {
         }
     }
 
-    /// What is for the guest waits until it has rings.
+    /// Frames for the guest wait until it has rings.
     pub(super) fn forward_to_no_rings(&mut self, out: Out) {
         let memory = GuestMemory::new();
         self.forward(out, &mut Rings { memory: &memory, all: &mut [], speak_virtio_1: false });

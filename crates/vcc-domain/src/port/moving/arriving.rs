@@ -15,11 +15,11 @@ use crate::table::{Entry, FlowId, Room};
 use vcc_engine::FlowKey;
 use vcc_net::seq::{after, before};
 
-/// What has come with a guest.
+/// The result of a guest's arrival.
 #[derive(Debug)]
 pub struct Arrived {
     pub connections: usize,
-    /// Frames that the guest is to be given, in this order, and whether they are from the fabric.
+    /// Frames that the guest must get, in this order, and whether they are from the fabric.
     pub waiting: Vec<(Frame, bool)>,
 }
 

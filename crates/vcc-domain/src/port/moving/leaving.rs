@@ -17,7 +17,7 @@ impl Port {
         self.end_thinning(out);
     }
 
-    /// What the port has of the guest's connections, for [`Port::take_over`] of another; and their
+    /// The port's state of the guest's connections, for [`Port::take_over`] of another; and their
     /// number. `waiting`: frames for the guest that have passed the port, and whether they are from
     /// the fabric.
     pub fn hand_over<'frame>(

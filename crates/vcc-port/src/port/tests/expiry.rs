@@ -127,7 +127,7 @@ fn what_has_ended_leaves_a_crowded_table() {
 /// How many seconds connections are opened and closed, at the default settings. `make verify` sets
 /// minutes.
 const SECONDS: &str = "VCC_EXPIRY_SECONDS";
-/// What is closed is forgotten within its idle time and five seconds.
+/// A closed connection is forgotten within its idle time and five seconds.
 const LATEST_MS: u32 = 5000;
 /// Connections that are open all the time.
 const IDLE: u32 = 50;

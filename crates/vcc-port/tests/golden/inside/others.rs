@@ -1,5 +1,5 @@
-//! What is left alone: tunnels that nobody asked for, tunnels inside tunnels, another tunnel's
-//! connection with the same addresses, and what is broken.
+//! Segments that are left alone: tunnels that nobody asked for, tunnels inside tunnels, another
+//! tunnel's connection with the same addresses, and what is broken.
 
 use vcc_engine::Params;
 use vcc_frames::wire::*;
