@@ -17,7 +17,7 @@ pub struct Promise {
     pub snd_una: u32,
     pub snd_nxt: u32,
     pub promised: u32,
-    /// The next number that the guest has been sent.
+    /// The sequence number after the last data sent to the guest.
     pub rcv_nxt: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a port knows, as bytes for another process on this machine, which reads ports like those in
+//! A port's status, as bytes for another process on this machine, which reads ports like those in
 //! the kernel.
 
 use vcc_engine::{Delays, FlowState, Params, sys};

@@ -240,7 +240,7 @@ impl Guest {
         self.read_u16(self.start(ring) + USED_AT + 2)
     }
 
-    /// What the card has given back: the descriptor, and the bytes that it has written.
+    /// A used entry of the card: the descriptor, and the bytes that it has written.
     pub fn used_entry(&self, ring: usize, entry: u16) -> (u32, u32) {
         let at = self.start(ring) + USED_AT + 4 + 8 * u64::from(entry % RING_ENTRIES);
         let word = |at: u64| -> u32 { self.memory.read_obj(GuestAddress(at)).expect("in memory") };

@@ -26,7 +26,7 @@ pub(crate) struct Transfer {
     /// file, so the front end decides whether it blocks; nor may we open it anew, as it belongs to the front
     /// end's user.
     pipe: Option<OwnedFd>,
-    /// Bytes that must be written, or have been read.
+    /// Bytes to write, or that have been read.
     bytes: Vec<u8>,
     written_bytes: usize,
     limit_bytes: usize,

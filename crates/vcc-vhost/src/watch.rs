@@ -1,4 +1,4 @@
-//! What wakes the worker.
+//! The sources that wake the worker.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -61,7 +61,7 @@ impl Watch {
         let _ = self.epoll.ctl(ControlOperation::Delete, fd, EpollEvent::default());
     }
 
-    /// What wakes us. `is_busy`: only what has come by now.
+    /// The sources that wake us. `is_busy`: only those that are ready by now.
     pub(crate) fn wait(&self, is_busy: bool) -> io::Result<Vec<Source>> {
         let mut events = [EpollEvent::default(); EVENTS_MAX];
         let patience_ms = if is_busy { 0 } else { -1 };

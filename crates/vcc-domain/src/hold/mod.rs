@@ -1,4 +1,4 @@
-//! What a port holds for the guest: a FIFO per flow, and the guest's latest acknowledgement.
+//! Frames that a port holds for the guest: a FIFO per flow, and the guest's latest acknowledgement.
 
 mod cut;
 mod latest;

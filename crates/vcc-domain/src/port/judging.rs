@@ -81,7 +81,7 @@ impl Port {
         if !self.treatments.is_outdated(flow)
             || (flow.is_half_open() && self.treatments.is_of_last(flow))
         {
-            // What was owed when its rule came into force has been delivered.
+            // The data owed when its rule came into force have been delivered.
             let ends = self.treatments.epoch() != 0
                 && is_ignored(self.treatments.of(flow))
                 && is_free(flow);

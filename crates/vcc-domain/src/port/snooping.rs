@@ -22,7 +22,7 @@ const DELAYED_ACK_NS: u64 = 40_000_000;
 /// Limit of the copies of what the guests of a port have not acknowledged; without room nothing is
 /// promised.
 const COPIES_MAX_BYTES: u32 = 16 << 20;
-/// What lies behind a hole, which its peer may leave there, may take so much of them.
+/// Data behind a hole, which the peer may never fill, may take so much of them.
 const BEHIND_HOLES_MAX_BYTES: u32 = COPIES_MAX_BYTES / 4;
 /// A guest that has refused promised data so often does not take it: by then, two minutes have
 /// passed (RFC 9293, 3.8.3: at least 100 s).
@@ -139,7 +139,7 @@ impl Port {
             self.set_timer(id);
         }
         self.note_waiting(id);
-        // What was set aside for the flow may do for others.
+        // Buffers that were set aside for the flow are free for others.
         self.tell_room(out);
     }
 
@@ -196,7 +196,7 @@ impl Port {
         snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
         snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
-        // What it has reported behind a hole that it fills itself is promised now.
+        // Data that it has reported behind a hole that it fills itself are promised now.
         let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
@@ -223,14 +223,14 @@ impl Port {
         let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
         if absorbs {
             flow.snoop_absorbed(&parsed.segment);
-            // What is held must not leave with older timestamps than those of an answer.
+            // Held frames must not leave with older timestamps than those of an answer.
             self.note_latest(id, frame, parsed);
             self.note_waiting(id);
         }
         absorbs
     }
 
-    /// What leaves for the peer acknowledges as much as was promised. None if it does already.
+    /// Makes a frame to the peer acknowledge as much as was promised. None if it does already.
     pub(super) fn raised(
         &mut self,
         id: FlowId,

@@ -134,7 +134,7 @@ impl Copies {
         self.refusals
     }
 
-    /// When the guest, which last sent a frame at `heard_ns`, must get the first one again.
+    /// When the guest, which last sent a frame at `heard_ns`, gets the first one again.
     /// One that has not been heard since the last time has perhaps not run.
     pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
         let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);

@@ -105,7 +105,7 @@ impl Snooped {
         self.snoop.sacked(from, self.copies.covered(known, end));
     }
 
-    /// When the guest must get again the promised data that it has not acknowledged; a guest whose
+    /// When the port gives the guest the promised data again that it has not acknowledged; a guest whose
     /// connection has been reset is not.
     pub(crate) fn again_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
         let owes = self.snoop.is_promise_due() && !is_reset(flow);

@@ -193,7 +193,7 @@ fn acks_with_sack_blocks_are_not_merged() {
     assert_eq!(taken(&mut guest, &ends), [(7, 0)]);
 }
 
-/// Behind a hole, too, where the guest's next sequence number does not show data or an ACK.
+/// Also behind a hole, where the guest's next number does not distinguish data from an ACK.
 #[test]
 fn data_does_not_wait() {
     let (mut guest, ends) = one();

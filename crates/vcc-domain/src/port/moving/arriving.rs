@@ -19,7 +19,7 @@ use vcc_net::seq::{after, before};
 #[derive(Debug)]
 pub struct Arrived {
     pub connections: usize,
-    /// Frames that the guest must get, in this order, and whether they are from the fabric.
+    /// Frames to give to the guest, in this order, and whether they are from the fabric.
     pub waiting: Vec<(Frame, bool)>,
 }
 
@@ -206,7 +206,7 @@ fn keeps_its_promises(flow: &FlowState, held: &Held, snooped: &Snooped) -> bool 
     }
     let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, sacked_from, sacked_end, .. }) = snooped.snoop;
     let has = |from, end| snooped.copies.covered(from, end) == end;
-    // What is behind a hole is promised when the guest has filled that.
+    // Data behind a hole are promised when the guest has filled it.
     (!snooped.snoop.is_promise_due() || has(guest_ack, ring_nxt))
         && (!after(sacked_end, ring_nxt) || has(sacked_from, sacked_end))
 }

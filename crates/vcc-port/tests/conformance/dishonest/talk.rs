@@ -315,7 +315,7 @@ impl Talk<'_> {
         if before.as_ref().is_some_and(is_over) && segment.flags & SYN != 0 {
             self.unjudged.began_anew = true;
         }
-        // What a guest sends is tracked, for any reason that made it send.
+        // A guest's segments are tracked, for any cause of sending.
         let was_over = self.unjudged.began_anew || before.as_ref().is_some_and(is_over);
         if !was_over && self.view.snd_nxt == sent_before && core(&before) != core(&after) {
             let told = [core(&before), core(&after)];
