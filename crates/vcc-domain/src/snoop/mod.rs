@@ -105,8 +105,8 @@ impl Snooped {
         self.snoop.sacked(from, self.copies.covered(known, end));
     }
 
-    /// When the port gives the guest the promised data again that it has not acknowledged; a guest whose
-    /// connection has been reset is not.
+    /// When the port gives the guest the promised data again that it has not acknowledged; never
+    /// after the connection has been reset.
     pub(crate) fn again_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
         let owes = self.snoop.is_promise_due() && !is_reset(flow);
         owes.then(|| self.copies.due_ns(heard_ns))
