@@ -1,4 +1,4 @@
-//! What another process asks a port for, as bytes.
+//! Requests of another process to a port, as bytes.
 
 use vcc_engine::sys;
 

@@ -1,4 +1,4 @@
-//! Which flow is due next.
+//! The flow that is due next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

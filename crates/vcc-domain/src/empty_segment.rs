@@ -64,7 +64,7 @@ impl Bare {
         Frame::full(bytes)
     }
 
-    /// What it says to the engine behind this IP header.
+    /// The segment as the engine parses it behind this IP header.
     pub(crate) fn parsed(&self, key: &FlowKey, ip: Ip, now_us: u64) -> Parsed {
         let header_bytes = ip.tcp_bytes;
         let timestamps_at = (TCP_BYTES + ALIGNED_TIMESTAMPS.len()) as u8;

@@ -1,4 +1,4 @@
-//! Builds FACKs: a segment's header with the FACK option, sent beside the segment.
+//! Builds FACKs: a segment's header with the FACK option, sent next to the segment.
 
 use vcc_engine::{FlowState, Params, Segment, sys};
 
@@ -25,7 +25,7 @@ pub(crate) fn ip_ecn(flow: &FlowState, params: &Params, beside: &Segment) -> u8 
     copy.from_guest(params, &empty_ack).ip_ecn
 }
 
-/// Builds the FACK beside `frame`, which has been rewritten: an ACK of one byte less, with the
+/// Builds the FACK next to `frame`, which has been rewritten: an ACK of one byte less, with the
 /// counters. A full checksum is computed from scratch.
 pub(crate) fn fack(
     frame: &Frame,

@@ -10,7 +10,7 @@ pub(crate) const KIND_ACCECN1: u8 = 174;
 pub(crate) const KIND_EXPERIMENT: u8 = 253;
 pub(crate) const EXPERIMENT_NAME: [u8; 2] = *b"vc";
 pub(crate) const VERSION: u8 = 1;
-/// The type of a FACK, beside `enum vcc_hello`.
+/// The type of a FACK, in addition to those of `enum vcc_hello`.
 pub(crate) const WHAT_FACK: u8 = 3;
 
 /// Size of an appended or trimmed option: a Hello or a PACK.

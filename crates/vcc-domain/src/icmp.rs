@@ -32,7 +32,7 @@ pub(crate) struct Quote {
     seq_at: usize,
 }
 
-/// What the quoted IP header says.
+/// The fields of the quoted IP header.
 struct Packet {
     sender: u128,
     receiver: u128,

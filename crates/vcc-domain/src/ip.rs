@@ -43,7 +43,7 @@ pub(crate) struct Ip {
 /// Source and destination; those of IPv4 are mapped (RFC 4291, 2.5.5.2). Numbers stay in registers.
 pub(crate) type Addresses = [u128; 2];
 
-/// With `FRAGMENT`, of the first fragment alone; without, of what is none.
+/// With `FRAGMENT`, of the first fragment alone; without, of a packet that is no fragment.
 ///
 /// # Errors
 /// The reason why the packet is not translated.

@@ -1,5 +1,5 @@
-//! What the last frame that passed to the guest says, until the shell has put it into the guest's
-//! ring, which mostly is next: to parse it again costs as much as a call of the engine.
+//! The parsed form of the last frame that passed to the guest, until the shell has put it into the
+//! guest's ring, which mostly is next: to parse it again costs as much as a call of the engine.
 
 use vcc_engine::Action;
 
@@ -41,7 +41,7 @@ impl Passed {
         self.0 = Some(Known { parsed, place: place(frame) });
     }
 
-    /// What the frame says, at this time, if it is that one.
+    /// The frame's parsed form, at this time, if it is that frame.
     #[inline]
     pub(crate) fn take(&mut self, frame: &Frame, now_us: u64) -> Option<Parsed> {
         let Known { mut parsed, place: its } = self.0.take()?;

@@ -1,5 +1,5 @@
-//! What a port has acknowledged in its peers' names and not delivered yet, in memory that outlives
-//! the port's process, so that another port can end those connections (law 16).
+//! The data that a port has acknowledged in its peers' names and not delivered yet, in memory that
+//! outlives the port's process, so that another port can end those connections (law 16).
 
 use vcc_engine::sys;
 
@@ -17,7 +17,7 @@ pub struct Promise {
     pub snd_una: u32,
     pub snd_nxt: u32,
     pub promised: u32,
-    /// What the guest has been sent.
+    /// The sequence number after the last data sent to the guest.
     pub rcv_nxt: u32,
 }
 

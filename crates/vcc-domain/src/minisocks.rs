@@ -13,7 +13,7 @@ const LEAST: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Minisocks {
     max: usize,
-    /// With the number by which each stands in `oldest`.
+    /// With the number of each in `oldest`.
     by_key: HashMap<FlowKey, (u64, Minisock)>,
     oldest: BTreeMap<u64, FlowKey>,
     left: u64,

@@ -69,7 +69,8 @@ pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reaso
     parse_either::<false>(frame, direction)
 }
 
-/// What the first fragment has of a guest's segment. None: it is a later one, or no header is whole.
+/// The part of a guest's segment in the first fragment. None: it is a later one, or no header is
+/// whole.
 pub(crate) fn parse_first_fragment(frame: &Frame) -> Option<Parsed> {
     parse_either::<true>(frame, Direction::FromGuest).ok()
 }
@@ -160,7 +161,7 @@ fn parsed(
     Parsed { key, ip, segment, header_bytes, places }
 }
 
-/// A payload of a single segment is no super-segment, whatever gso_size.
+/// A payload of a single segment is no super-segment, at any gso_size.
 fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
     if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
 }

@@ -75,7 +75,7 @@ pub struct Port {
     now_ns: u64,
 }
 
-/// What the engine says of a segment, beside its action.
+/// The engine's verdict on a segment, besides its action.
 struct Judged {
     /// It has an acknowledgement for the guest, which accepts it.
     hears: bool,
@@ -462,8 +462,8 @@ impl Port {
         self.table.find(&key)
     }
 
-    /// The flow of a connection that was forgotten and goes on. None if there is no minisock of it,
-    /// or no room.
+    /// The flow of a connection that was forgotten and continues. None if it has no minisock, or if
+    /// there is no room.
     fn revive(&mut self, parsed: &Parsed) -> Option<FlowId> {
         if u32::from(parsed.segment.flags) & sys::TCP_RST != 0 {
             return None;
@@ -594,7 +594,7 @@ impl Port {
         }
     }
 
-    /// The FACK beside the frame, which has been rewritten.
+    /// The FACK next to the frame, which has been rewritten.
     fn fack(
         &mut self,
         id: FlowId,

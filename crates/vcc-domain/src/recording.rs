@@ -16,7 +16,7 @@ pub struct RecordedAck {
     pub state: FlowState,
 }
 
-/// What a reader takes at a time.
+/// The part that a reader takes at a time.
 #[derive(Clone, Default)]
 pub struct Recorded {
     pub acks: Vec<RecordedAck>,

@@ -82,7 +82,7 @@ impl Treatments {
         rule.map_or(&self.single, |rule| &rule.params)
     }
 
-    /// Puts rules in force. Flows of the edition before the last have to be judged now.
+    /// Puts rules in force. Flows of the edition before the last must be judged now.
     pub(crate) fn apply(&mut self, mut rules: Rules, now_s: u32) {
         for rule in &mut rules.rules {
             let before = self.rules().find(|(before, _)| before.name == rule.name);

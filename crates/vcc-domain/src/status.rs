@@ -1,4 +1,4 @@
-//! What a port knows, as bytes for another process on this machine, which reads ports like those in
+//! A port's status, as bytes for another process on this machine, which reads ports like those in
 //! the kernel.
 
 use vcc_engine::{Delays, FlowState, Params, sys};
@@ -23,7 +23,7 @@ pub struct Status {
     pub max_flows: u32,
     /// Bytes that its buffer keeps.
     pub held_bytes: u32,
-    /// Why it promises nothing, whatever its treatment says; empty if its treatment decides.
+    /// Why it promises nothing, even if its treatment does; empty if its treatment decides.
     pub unpromised: String,
     /// By reason, in the order of `enum vcc_count`.
     pub counts: Vec<u64>,

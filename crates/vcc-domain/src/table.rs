@@ -167,7 +167,7 @@ impl Table {
         if gave_way > 0 { Room::Made(gave_way) } else { Room::Free }
     }
 
-    /// The connection may go on after its flow is removed.
+    /// The connection may continue after its flow is removed.
     pub(crate) fn leave_minisock(&mut self, id: FlowId, params: &Params) {
         if let Some(Entry { key, state, .. }) = self.entries.get(id.0) {
             self.minisocks.leave(*key, state, params);

@@ -24,7 +24,7 @@ pub(crate) fn sooner_ns(
     now_ns: u64,
     look_ns: u64,
 ) -> Option<u64> {
-    // Whatever the engine asks for, it is not looked at sooner than that.
+    // Even if the engine asks for less, it is not looked at sooner than that.
     if look_ns <= after_ms(now_ns, next_look_ms(params, 0)) {
         return None;
     }

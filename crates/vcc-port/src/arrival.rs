@@ -17,9 +17,9 @@ const NO_HEADER: [u8; 16] = [0; 16];
 pub(crate) enum Origin {
     /// Another host, with its guest.
     OtherHost,
-    /// Other maps of this host: also a port that drains goes on with it.
+    /// Other maps of this host: also a port that drains continues it.
     OtherMaps,
-    /// Likewise, and what they say holds, whatever these have of it.
+    /// Likewise, and their entry replaces the one that these have.
     NewerMaps,
 }
 
@@ -37,7 +37,7 @@ impl Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arrived {
     Translated,
-    /// The port knew more of the connection, and goes on with what it knew.
+    /// The port knew more of the connection, and continues with what it knew.
     Known,
     /// The port or the host tracks as many connections as it may.
     NoRoom,

@@ -59,7 +59,7 @@ fn has_mounts_of_all_ancestors() -> io::Result<bool> {
     Ok(true)
 }
 
-/// None of the first process, and of one whose parent is in another PID namespace.
+/// None for the first process, and for one whose parent is in another PID namespace.
 fn parent_of(process: &str) -> io::Result<Option<String>> {
     let status = fs::read(format!("/proc/{process}/status"))?;
     let status = String::from_utf8_lossy(&status);

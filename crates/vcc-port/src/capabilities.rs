@@ -41,7 +41,7 @@ pub(crate) fn missing() -> Vec<&'static str> {
 pub(crate) fn why_refused() -> String {
     let missing = missing();
     if missing.is_empty() {
-        // Capabilities of a user namespace do not count for BPF.
+        // BPF does not accept capabilities of a user namespace.
         "the kernel refuses it although this process has the capabilities: it may be in a container"
             .into()
     } else {

@@ -1,4 +1,4 @@
-//! What a port counts, on each CPU.
+//! A port's counts, on each CPU.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{Delays, sys};

@@ -1,4 +1,4 @@
-//! Errors. Each says what failed, on what, and what to do.
+//! Errors. Each states what failed, on what, and what to do.
 
 use std::io;
 
@@ -192,7 +192,7 @@ impl Error {
     }
 }
 
-/// An error of the kernel, by whichever library it was returned.
+/// An error of the kernel, returned by any library.
 pub(crate) struct Answer {
     not_permitted: bool,
     words: String,

@@ -17,8 +17,8 @@ const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
 const NORMAL: &str = "/sys/kernel/rcu_normal";
 
 const OFF: &str = "0";
-/// To the kernel, each value but 0 means the same. This one says that vcc has set it, whichever
-/// process reads it, in whichever namespace, and whatever became of the one that wrote it.
+/// To the kernel, each value but 0 means the same. This one shows that vcc has set it: to any
+/// process, in any namespace, even when the process that wrote it is gone.
 const BY_VCC: &str = "2";
 
 /// Grace periods are expedited as long as there is one, if the host lets us: see

@@ -34,7 +34,7 @@ pub(crate) fn listen<T>(step: impl FnOnce() -> T) -> (T, String) {
     (result, messages.concat())
 }
 
-/// What the verifier said of a program that it refused.
+/// The verifier's message about a program that it refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub program: String,

@@ -10,7 +10,7 @@ const FILES: u64 = 64;
 /// Of a host without flows, with its programs while they are verified.
 const HOST_BYTES: u64 = 100 << 20;
 
-/// What to do about an error of the kernel, if it tells that a limit is reached. libbpf-rs keeps
+/// What to do about an error of the kernel, if it shows that a limit is reached. libbpf-rs keeps
 /// error numbers to itself, apart from the text.
 pub(crate) fn advice(words: &str) -> Option<String> {
     let is = |number: i32| words.contains(&format!("(os error {number})"));
@@ -32,7 +32,7 @@ pub(crate) fn advice(words: &str) -> Option<String> {
     None
 }
 
-/// The room for ports, for people; an error if there is none for one more.
+/// The room for ports, for people; an error if there is no room for one more.
 pub(crate) fn room_for_ports() -> std::result::Result<String, String> {
     let (files, available) = (open_files(), available_bytes());
     if files < FILES {
@@ -80,7 +80,7 @@ fn of_groups() -> io::Result<u64> {
         let number = |name| -> Option<u64> {
             fs::read_to_string(group.join(name)).ok()?.trim_end().parse().ok()
         };
-        // Without a limit, it says `max`.
+        // Without a limit, it reads `max`.
         if let (Some(max), Some(current)) = (number("memory.max"), number("memory.current")) {
             least = least.min(max.saturating_sub(current));
         }

@@ -25,7 +25,7 @@ impl AttachOptions {
 }
 
 impl AttachOptions {
-    /// What the datapath is told of a port.
+    /// A port's settings for the datapath.
     pub(crate) fn port(&self, by_policy: bool) -> sys::vcc_port {
         sys::vcc_port {
             params: self.params.0,

@@ -1,4 +1,4 @@
-//! What user space says of a port, and the parameters in it.
+//! The settings that user space writes for a port, and the parameters in them.
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use vcc_engine::{Mode, Params, sys};
@@ -65,8 +65,8 @@ fn takes_more(before: &sys::vcc_port, now: &sys::vcc_port) -> bool {
     takes_new(now) && (!takes_new(before) || looks_into(now) & !looks_into(before) != 0)
 }
 
-/// A port takes new connections inside these tunnels. Those that it knows may depend on it, whatever
-/// they are inside.
+/// A port takes new connections inside these tunnels. Those that it knows may depend on it, inside
+/// any tunnel.
 pub(crate) fn look_into(port: &mut sys::vcc_port, tunnels: Tunnels) {
     let known = Tunnels::from_bits(port.inside | (port.inside / sys::INSIDE_KNOWN));
     port.inside = tunnels.bits() | (known.bits() * sys::INSIDE_KNOWN);

@@ -24,7 +24,7 @@ pub(crate) enum Sweep {
     /// Count it if its connection depends on the translation.
     Count,
     Forget,
-    /// Let it go on by another underlay, if it has the one (engine/policy_change.h).
+    /// Let it continue by another underlay, if it has the first one (engine/policy_change.h).
     Move {
         from: u8,
         to: u8,

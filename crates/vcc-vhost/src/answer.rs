@@ -17,7 +17,7 @@ use crate::server::{Card, Error, listen};
 /// The sockets' directory is the operator's alone, as connections are nobody else's business.
 const DIRECTORY_MODE: u32 = 0o750;
 const SOCKET_MODE: u32 = 0o600;
-/// A process that says or takes nothing for so long is left.
+/// A process that sends or takes nothing for so long is left.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The policy of a card's port.

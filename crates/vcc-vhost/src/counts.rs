@@ -1,4 +1,4 @@
-//! What the card has dropped.
+//! Counts of the frames that the card has dropped.
 
 /// Frames that the card has dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

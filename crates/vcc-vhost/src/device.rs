@@ -36,17 +36,17 @@ pub(crate) struct Device {
     wire: Box<dyn Wire>,
     is_wire_gone: bool,
     features: Features,
-    /// What the wire has been told that the guest takes: nothing at first.
+    /// The offloads that were reported to the wire as the guest's: none at first.
     offload: Offload,
     steering: Steering,
     /// Frames for which the guest had no buffer.
     backlog: Backlog,
-    /// None: the guest is on this host, or there is none.
+    /// None: the guest is on this host, or there is no guest.
     moving: Option<Moving>,
     /// The ring whose frames have last filled the port.
     filled_by: usize,
     counts: CardCounts,
-    /// The counts up to which a person needs not be told of more.
+    /// The counts up to which the operator needs no further report.
     told: [u64; REASONS],
     journal: Journal,
     /// Memory of the frame that is being carried.
@@ -142,7 +142,7 @@ impl Device {
         self.features = features;
     }
 
-    /// Tells the wire what the guest takes that receives now. It takes a lock of all the host's
+    /// Reports to the wire the offloads that the guest takes now. It takes a lock of all the host's
     /// network devices, so not with each message that names features.
     fn tell_wire(&mut self, rings: &Rings) {
         let offload = Offload::of(self.features);
@@ -205,8 +205,8 @@ impl Device {
         }
     }
 
-    /// Ends the connections of another process's ledger. A guest that is not there yet is told when
-    /// it is.
+    /// Ends the connections of another process's ledger. A guest that is not there yet gets the
+    /// report once it is.
     pub(crate) fn end_promises(&mut self, promises: Vec<Promise>) {
         let mut out = Out::default();
         self.port.end_promises(now_ns(), promises, &mut out);

@@ -15,7 +15,7 @@ use crate::message::{End, Message};
 const PAGE_BYTES: u64 = 0x1000;
 const PAGES_A_BYTE: u64 = 8;
 
-/// The guest's memory. Whatever writes there is in the log, if there is one.
+/// The guest's memory. Every write to it is in the log, if there is one.
 pub(crate) type GuestMemory = GuestMemoryMmap<Pages>;
 
 /// The front end's memory of a bit for each page.

@@ -1,4 +1,4 @@
-//! What a person is told.
+//! Events that are reported to the operator.
 
 use std::{fmt, io};
 
@@ -38,9 +38,9 @@ pub enum Event {
     StateRefused(String),
     /// The guest has left without the card's state.
     LeftBehind,
-    /// Frames are dropped; told once for each reason and virtual machine.
+    /// Frames are dropped; reported once for each reason and virtual machine.
     Dropped(&'static str),
-    /// So many more happened than a person is told of.
+    /// So many more events happened than are reported.
     LeftOut(u64),
 }
 
@@ -51,7 +51,7 @@ const NS_PER_MINUTE: u64 = 60_000_000_000;
 /// Front ends decide how often something happens.
 const PER_MINUTE: u64 = 200;
 
-/// Tells a person as much as he may want to read.
+/// Reports to the operator as much as he may want to read.
 pub(crate) struct Journal {
     tell: Tell,
     since_ns: u64,

@@ -1,4 +1,4 @@
-//! What the card offers, and what its guest has accepted.
+//! The features that the card offers, and those that its guest has accepted.
 
 /// VIRTIO_NET_F_*, VIRTIO_RING_F_*, VIRTIO_F_* and VHOST_USER_F_*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -40,7 +40,7 @@ impl FileLedger {
     pub fn left(path: &Path) -> io::Result<Vec<Promise>> {
         let opened = OpenOptions::new()
             .read(true)
-            // What is in the file's place may be a FIFO, which would wait for its other end.
+            // The file's place may hold a FIFO, which would wait for its other end.
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
             .open(path);
         let file = match opened {
@@ -89,7 +89,7 @@ impl FileLedger {
         Ok(place)
     }
 
-    /// An empty ledger with so many slots, in a file beside `path`, of which the whole room is reserved:
+    /// An empty ledger with so many slots, in a file next to `path`, of which the whole room is reserved:
     /// a page that a full file system lacks would end the process at a promise, by SIGBUS. What is there
     /// stays until [`FileLedger::publish`], however this process ends.
     ///
@@ -145,7 +145,7 @@ impl Ledger for FileLedger {
         let (memory, at) = (self.memory(), HEAD_BYTES + slot * SLOT_BYTES);
         let now: u32 = memory.load(at, Ordering::Relaxed).expect("a slot of the ledger's");
         let next = promise.map_or(0_u32, |promise| {
-            // Beside the one in force, which stays whole until it is replaced at once.
+            // Next to the one in force, which stays whole until it is replaced at once.
             let next = if u32::from_le(now) == 1 { 2 } else { 1 };
             let place = at + 4 + (next as usize - 1) * PROMISE_BYTES;
             memory.write_slice(&to_bytes(promise), place).expect("a slot of the ledger's");
@@ -294,7 +294,7 @@ mod tests {
         let after = std::fs::read(&path).expect("a file");
         let differ: Vec<usize> = (0..before.len()).filter(|at| before[*at] != after[*at]).collect();
         assert!(differ.len() > 4, "{differ:?}");
-        // All but the word that says which is in force.
+        // All but the word that names the one in force.
         let mut torn = after;
         torn[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&before[HEAD_BYTES..HEAD_BYTES + 4]);
         std::fs::write(&path, torn).expect("written");

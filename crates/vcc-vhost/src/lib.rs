@@ -4,7 +4,7 @@
 //! and shares the guest's memory, and one worker carries frames between the guest's rings and a
 //! [`Wire`], such as a [`Tap`], through a [`vcc_domain::Port`]. Nothing blocks, and nothing that
 //! guest or front end write makes it fail or work without bounds. The worker keeps no descriptor of
-//! the guest's beyond a frame, so a process that begins anew goes on where the used index says.
+//! the guest's beyond a frame, so a process that begins anew continues at the used index.
 
 mod answer;
 mod counts;

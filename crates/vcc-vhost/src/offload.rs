@@ -1,8 +1,8 @@
-//! What a guest accepts of frames that are not as on a wire.
+//! The forms of frames, other than those on a wire, that a guest accepts.
 
 use crate::features::Features;
 
-/// What a guest accepts in a frame to it.
+/// The offloads that a guest accepts in a frame to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// Checksums to be completed.

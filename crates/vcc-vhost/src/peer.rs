@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
-/// Its id when it connected, in this process's PID namespace; 0 if that cannot be told.
+/// Its id when it connected, in this process's PID namespace; 0 if that is unknown.
 pub(crate) fn process(stream: &UnixStream) -> u32 {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;

@@ -1,4 +1,4 @@
-//! A frame that says where a guest is.
+//! A frame that announces where a guest is.
 
 const FRAME_BYTES: usize = 60;
 const BROADCAST: [u8; 6] = [0xff; 6];

@@ -85,8 +85,9 @@ impl Ring {
         self.queue.set_next_avail(next_avail as u16);
     }
 
-    /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index says where a process before
-    /// this one has ended, perhaps before it called: the guest is called once, whatever it wants.
+    /// VHOST_USER_SET_VRING_KICK starts the ring. The guest's used index shows where a process
+    /// before this one has ended, perhaps before it called: the guest is called once, even if it
+    /// wants no call.
     pub(crate) fn start(
         &mut self,
         number: usize,
@@ -105,7 +106,7 @@ impl Ring {
         Ok(())
     }
 
-    /// VHOST_USER_GET_VRING_BASE stops it. Returns where it goes on.
+    /// VHOST_USER_GET_VRING_BASE stops it. Returns where it continues.
     pub(crate) fn stop(&mut self) -> u32 {
         self.queue.set_ready(false);
         (self.kick, self.call) = (None, None);

@@ -17,7 +17,7 @@ pub(crate) const RING_MAX: u16 = 1024;
 /// VRING_AVAIL_F_NO_INTERRUPT.
 const NO_INTERRUPT: u16 = 1;
 
-/// What the guest has queued next.
+/// The next entry in the guest's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Nothing,
@@ -250,7 +250,8 @@ mod tests {
         (memory.expect("memory"), queue)
     }
 
-    /// What comes between the work on a ring and the wish for a kick has no kick of its own.
+    /// A frame that comes between the work on a ring and the request for a kick has no kick of its
+    /// own.
     #[test]
     fn what_came_since_the_look_is_not_waited_for() {
         let (memory, mut queue) = ring();

@@ -67,7 +67,7 @@ impl Card {
         self.front_end.load(Ordering::Relaxed)
     }
 
-    /// What the card has dropped.
+    /// Counts of the frames that the card has dropped.
     pub fn counts(&self) -> CardCounts {
         self.lock().counts()
     }

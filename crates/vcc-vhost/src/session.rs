@@ -1,4 +1,4 @@
-//! A front end's session: it shares the guest's memory and says where the rings are.
+//! A front end's session: it shares the guest's memory and names the places of the rings.
 
 mod moving;
 
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     features: Features,
     pub memory: Memory,
     pub rings: Vec<Ring>,
-    /// Of what is written to the memory.
+    /// The log of writes to the memory.
     log: Option<Arc<Log>>,
     transfer: Option<Transfer>,
 }
@@ -210,7 +210,7 @@ impl Session {
         self.features = Features::default();
     }
 
-    /// Before its end: descriptors that the front end has, too, would go on to wake us.
+    /// Before its end: descriptors that the front end has, too, would continue to wake us.
     pub(crate) fn leave(&mut self, watch: &Watch) {
         for ring in &self.rings {
             unwatch(ring, watch);

@@ -12,7 +12,7 @@ use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
 
 pub const MEMORY_BYTES: usize = 4 << 20;
-/// Where the front end has the guest's memory, as it says.
+/// Where the front end claims to have the guest's memory.
 pub const FRONT_END_AT: u64 = 0x7f00_0000_0000;
 const RING_BYTES: u64 = 0x1_0000;
 pub const AVAILABLE_AT: u64 = 0x4000;
@@ -240,7 +240,7 @@ impl Guest {
         self.read_u16(self.start(ring) + USED_AT + 2)
     }
 
-    /// What the card has given back: the descriptor, and the bytes that it has written.
+    /// A used entry of the card: the descriptor, and the bytes that it has written.
     pub fn used_entry(&self, ring: usize, entry: u16) -> (u32, u32) {
         let at = self.start(ring) + USED_AT + 4 + 8 * u64::from(entry % RING_ENTRIES);
         let word = |at: u64| -> u32 { self.memory.read_obj(GuestAddress(at)).expect("in memory") };
@@ -306,7 +306,7 @@ impl FrontEnd {
         while matches!(self.stream.read(&mut [0; 4096]), Ok(1..)) {}
     }
 
-    /// Connects and sets everything up, as QEMU does; the rings go on at their used index.
+    /// Connects and sets everything up, as QEMU does; the rings continue at their used index.
     pub fn of(guest: &Guest, socket: &Path, features: u64) -> Self {
         let mut front_end = FrontEnd::connect(socket);
         front_end.ask(3, &[], &[]);

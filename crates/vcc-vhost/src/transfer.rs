@@ -23,10 +23,10 @@ pub(crate) enum Direction {
 pub(crate) struct Transfer {
     pub direction: Direction,
     /// Until all has been carried. The front end has made it, and may have descriptors of the same open
-    /// file, so whether it waits is not ours to say; nor may we open it anew, as it belongs to the front
+    /// file, so the front end decides whether it blocks; nor may we open it anew, as it belongs to the front
     /// end's user.
     pipe: Option<OwnedFd>,
-    /// What is to be written, or has been read.
+    /// Bytes to write, or that have been read.
     bytes: Vec<u8>,
     written_bytes: usize,
     limit_bytes: usize,
@@ -86,7 +86,7 @@ impl Transfer {
         }
     }
 
-    /// While the front end has a descriptor of the same open file, it would go on to wake us.
+    /// While the front end has a descriptor of the same open file, it would continue to wake us.
     pub(crate) fn close(&mut self, watch: &Watch) {
         if let Some(pipe) = self.pipe.take() {
             watch.remove(pipe.as_raw_fd());

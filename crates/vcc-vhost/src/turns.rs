@@ -1,4 +1,4 @@
-//! A lock that whoever waits for it has next, where a thread takes it again and again.
+//! A lock that passes to a waiting thread next, where one thread takes it again and again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

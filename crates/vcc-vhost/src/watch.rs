@@ -1,4 +1,4 @@
-//! What wakes the worker.
+//! The sources that wake the worker.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -7,13 +7,13 @@ use vmm_sys_util::epoll::{ControlOperation, Epoll, EpollEvent, EventSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A kick, which is told once and never read.
+    /// A kick, which is reported once and never read.
     Ring(usize),
     Listener,
     FrontEnd,
     /// The pipe for the card's state.
     State,
-    /// A frame waits; told once until the wire is empty, for the guest may have no room.
+    /// A frame waits; reported once until the wire is empty, for the guest may have no room.
     Wire,
     Timer,
     Stop,
@@ -61,7 +61,7 @@ impl Watch {
         let _ = self.epoll.ctl(ControlOperation::Delete, fd, EpollEvent::default());
     }
 
-    /// What wakes us. `is_busy`: only what has come by now.
+    /// The sources that wake us. `is_busy`: only those that are ready by now.
     pub(crate) fn wait(&self, is_busy: bool) -> io::Result<Vec<Source>> {
         let mut events = [EpollEvent::default(); EVENTS_MAX];
         let patience_ms = if is_busy { 0 } else { -1 };

@@ -22,6 +22,6 @@ pub trait Wire: AsRawFd + Send + Sync {
     /// The frame is not sent. `NetworkDown`: none is now. `NotConnected`: there is no wire any more.
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()>;
 
-    /// What the guest takes from now on; nothing before the first call.
+    /// The offloads that the guest takes from now on; none before the first call.
     fn set_offload(&mut self, offload: Offload) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! What all rounds have measured.
+//! The measurements of all rounds.
 
 use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{Figures, Spread};

@@ -1,4 +1,4 @@
-//! A turn: transfers and new connections, with a flood beside them or without.
+//! A turn: transfers and new connections, with a flood at the same time or without.
 
 use std::collections::HashSet;
 use std::io;
@@ -26,7 +26,7 @@ const CONNECTIONS: usize = 2;
 pub struct Turn {
     /// Of the flood, or 0.
     pub syns_a_minute: f64,
-    /// What arrived over the transfers of all guests.
+    /// The rate at which bytes arrived over the transfers of all guests.
     pub paced_bps: f64,
     pub greedy_bps: f64,
     /// How long each new connection of the others took, in microseconds.

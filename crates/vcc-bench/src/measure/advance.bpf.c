@@ -99,7 +99,7 @@ static __always_inline uint32_t advance(struct __sk_buff *skb)
 struct restored {
 	uint64_t tag; /* the flow's (flow_tag.h) */
 	struct segment segment;
-	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it goes on by ack_step */
+	uint32_t ect0_bytes; /* the counter of a PACK at pack_at; it grows by ack_step */
 	uint32_t pack_at;    /* 0: none */
 	uint32_t flow_flags; /* these are set; 0: the flow is not looked up */
 	uint32_t mark;

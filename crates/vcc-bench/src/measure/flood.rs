@@ -10,7 +10,7 @@ use vcc_frames::{Packet, options};
 use vcc_port::harness::{FrameSocket, Way};
 use vcc_port::{Error, Netns, Result};
 
-/// What is due is sent about so often.
+/// The segments that are due are sent about so often.
 const TICK: Duration = Duration::from_millis(1);
 /// Of so many SYNs, one is answered and one refused.
 const OF: u64 = 4;

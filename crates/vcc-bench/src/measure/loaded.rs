@@ -1,4 +1,4 @@
-//! The cost of an underlay that is loaded at run time, beside a built-in one.
+//! The cost of an underlay that is loaded at run time, next to a built-in one.
 
 use vcc_engine::{Params, Underlay};
 use vcc_port::{AttachOptions, Datapath, Program, Result};

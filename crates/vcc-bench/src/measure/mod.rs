@@ -66,7 +66,7 @@ pub fn datapath(rounds: u32, loaded: Option<Underlay>) -> Result<Vec<Measurement
     }
     let count: usize = subjects.iter().map(|subject| subject.cases.len()).sum();
     let mut samples = vec![(Vec::new(), Vec::new()); count];
-    // The first round warms caches and branch predictors and does not count.
+    // The first round warms caches and branch predictors and is not measured.
     for round in 0..=rounds {
         let cases = subjects.iter_mut().flat_map(|Subject { harness, cases, .. }| {
             let harness = &*harness;

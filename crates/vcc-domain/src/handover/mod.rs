@@ -1,8 +1,8 @@
-//! What a port has of its guest's connections, as bytes that go with the guest to another host: what
-//! describes them (`vcc-export`), what is held of them and what is promised.
+//! A port's state of its guest's connections, as bytes that move with the guest to another host:
+//! their description (`vcc-export`), the frames held, and the data promised.
 //!
-//! A line of JSON says what follows: the format, who wrote it, how much there is, and the names of the
-//! fields. Each connection is a line, and so is each that was ended. Behind the lines are the frames, as
+//! A line of JSON describes the rest: the format, who wrote it, how much there is, and the names of
+//! the fields. Each connection is a line, and so is each that was ended. Behind the lines are the frames, as
 //! they are, in the order in which the lines name them. The last line has the CRC-32 of all before it.
 //! Everything has names, so another version of vcc reads what it knows; [`FORMAT`] changes when that
 //! would not do.
@@ -23,7 +23,7 @@ pub(crate) use rows::{
 
 pub(crate) const FORMAT: u32 = 1;
 
-/// Of the first line: a hundred times of what it is.
+/// Limit of the first line: a hundred times its length.
 const HEADER_MAX_BYTES: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl Frames {
 pub(crate) struct Taken<'bytes>(&'bytes [u8]);
 
 impl Taken<'_> {
-    /// None if there is none like that.
+    /// None if the row is invalid.
     pub(crate) fn take(&mut self, FrameRow(bytes, gso_size, checksum): FrameRow) -> Option<Frame> {
         let (frame, rest) = self.0.split_at_checked(bytes as usize)?;
         self.0 = rest;
@@ -84,7 +84,7 @@ impl Taken<'_> {
 pub(crate) struct State {
     pub connections: Vec<Travelling>,
     pub ended: Vec<EndedRow>,
-    /// What waits for the guest's buffers; whether it is from the fabric.
+    /// Frames that wait for the guest's buffers; whether each is from the fabric.
     pub waiting: Vec<(FrameRow, bool)>,
 }
 

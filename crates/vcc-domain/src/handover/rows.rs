@@ -115,7 +115,7 @@ pub(crate) struct LinkRow {
     pub tcp_at: u8,
 }
 
-/// What is promised to a peer, or may be.
+/// The data that are promised to a peer, or may be.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct SnoopedRow {
     pub snoop: SnoopRow,
@@ -124,12 +124,12 @@ pub(crate) struct SnoopedRow {
     pub copies: Vec<FrameRow>,
 }
 
-/// A connection that goes on elsewhere, with what the port has of it. Its frames are named in this
+/// A connection that continues elsewhere, with the port's state of it. Its frames are named in this
 /// order: retained, held, copies.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Travelling {
     pub flow: Row,
-    /// By which the port addresses segments of its own.
+    /// The addresses of the port's own segments.
     pub macs: Option<Macs>,
     pub latest: Option<LatestRow>,
     pub hold: Option<HoldRow>,

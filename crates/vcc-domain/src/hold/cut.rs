@@ -11,7 +11,7 @@ const IPV4_ID_AT: usize = 4;
 
 /// Cuts off the first `payload_bytes` of the frame's payload and returns them with its headers: FIN
 /// and PSH stay on the rest, CWR on what is cut off (Linux: tcp_gso_segment; RFC 3168, 6.1.2), and
-/// IPv4 identifications go on. A wrong checksum stays wrong.
+/// IPv4 identifications continue. A wrong checksum stays wrong.
 pub(crate) fn cut(frame: &mut Frame, parsed: &Parsed, payload_bytes: usize) -> Frame {
     debug_assert!(payload_bytes <= parsed.segment.payload_bytes as usize);
     let payload_at = parsed.header_end();
@@ -39,7 +39,7 @@ pub(crate) fn cut(frame: &mut Frame, parsed: &Parsed, payload_bytes: usize) -> F
 }
 
 impl Frame {
-    /// Cuts off the first segment of a super-segment of TCP, as [`cut`] does. None if it is none.
+    /// Cuts off the first segment of a super-segment of TCP, as [`cut`] does. None for others.
     pub fn cut_first(&mut self) -> Option<Frame> {
         // The direction decides which end is the guest, and no more.
         let parsed = parse(self, Direction::FromGuest).ok()?;

@@ -36,7 +36,7 @@ impl Latest {
         self.timestamps = parsed.timestamps();
     }
 
-    /// For another host; None: the guest has said nothing.
+    /// For another host; None: the guest has sent nothing.
     pub(crate) fn row(&self) -> Option<LatestRow> {
         let Latest { ack, window, neighbour, timestamps } = *self;
         let macs = Macs::of(&neighbour?);
@@ -59,7 +59,7 @@ impl Latest {
     }
 
     /// Brings the frame up to date. SACK blocks belong to the acknowledgement that they came with:
-    /// beside a later one they would be DSACK blocks (RFC 2883).
+    /// next to a later one they would be DSACK blocks (RFC 2883).
     pub(crate) fn renew(&self, frame: &mut Frame, parsed: &mut Parsed) {
         if u32::from(parsed.segment.options) & sys::OPT_SACK == 0 {
             (parsed.segment.ack, parsed.segment.window) = (self.ack, self.window);

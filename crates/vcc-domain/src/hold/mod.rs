@@ -1,4 +1,4 @@
-//! What a port holds for the guest: a FIFO per flow, and the guest's latest acknowledgement.
+//! Frames that a port holds for the guest: a FIFO per flow, and the guest's latest acknowledgement.
 
 mod cut;
 mod latest;
@@ -36,7 +36,7 @@ impl BufferSpec {
     }
 }
 
-/// What a port keeps of a flow beside its state.
+/// What a port keeps of a flow besides its state.
 #[derive(Clone, Default)]
 pub(crate) struct Held {
     pub hold: Hold,
@@ -95,7 +95,7 @@ impl Held {
     }
 }
 
-/// What a frame takes of the buffer beside its length, so that small ones cost more than that.
+/// A frame's charge to the buffer in addition to its length, so that small frames cost more.
 const BESIDE_A_FRAME_BYTES: u32 = 96;
 
 /// The bytes of the buffer that a frame takes.

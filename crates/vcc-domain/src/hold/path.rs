@@ -14,7 +14,7 @@ pub(crate) struct Path {
 }
 
 /// Timeouts in a row after which segments may be too large for the path though no ICMP message has
-/// said so (RFC 8899, 4.3: black hole detection).
+/// reported it (RFC 8899, 4.3: black hole detection).
 const BLACK_HOLE_TIMEOUTS: u8 = 3;
 /// What any path carries: IPv4's default MSS and that of IPv6's least MTU (RFC 9293, 3.7.1).
 const SMALL_BYTES: u32 = 536;

@@ -87,7 +87,7 @@ impl Sent {
         self.queue.iter().map(|kept| charge_bytes(&kept.waiting.frame)).sum()
     }
 
-    /// The first segment that is to be sent again.
+    /// The first segment that must be sent again.
     pub(crate) fn first_lost(&self) -> Option<usize> {
         if !self.has_lost() {
             return None;

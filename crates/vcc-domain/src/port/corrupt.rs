@@ -1,6 +1,6 @@
-//! Segments of the peer that the guest discards for their checksums. Most ports may take one for what
-//! it seems to be: the guest, which does not, repeats what is lost. A port that says something of its
-//! own must not. Its segments have right checksums, whatever they repeat.
+//! Segments of the peer that the guest discards for their checksums. Most ports may treat one as
+//! valid: the guest discards it and repeats what is lost. A port that sends segments of its own
+//! must not: they have right checksums, even if they repeat a corrupt one.
 
 use vcc_engine::sys;
 

@@ -75,7 +75,7 @@ impl Ended {
         self.refused.remove(key)
     }
 
-    /// Mostly there is none.
+    /// Mostly there are no ended connections.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }

@@ -12,7 +12,7 @@ use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
 /// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
-/// Reading goes on then, for the guest's other connections, and new data without room is dropped.
+/// Reading continues then, for the guest's other connections, and new data without room is dropped.
 const STALLED_NS: u64 = 200_000_000;
 
 impl Port {
@@ -85,7 +85,7 @@ impl Port {
         let ack = acks.then(|| (parsed.segment, without_payload(frame, parsed)));
         let verdict = self.hold_parts(id, frame, parsed, fate, out);
         if let (Some((said, ack)), Some(Entry { state: flow, .. })) = (ack, self.table.get(id)) {
-            // Perhaps what left has told it.
+            // Perhaps a part that left has carried it.
             if flow.hold_acks(&said) {
                 self.leave_empty(id, ack, flow.snd_nxt, out);
             }

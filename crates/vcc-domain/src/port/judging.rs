@@ -11,7 +11,7 @@ use vcc_engine::FlowKey;
 
 impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
-    /// handshake, which end it as they began. A connection that is to be ignored and does not depend
+    /// handshake, which end it as they began. A connection that must be ignored and does not depend
     /// on the port is forgotten; of which something is held or promised, when that has arrived.
     pub fn set_rules(&mut self, rules: Rules) {
         self.treatments.apply(rules, seconds(self.now_ns));
@@ -81,7 +81,7 @@ impl Port {
         if !self.treatments.is_outdated(flow)
             || (flow.is_half_open() && self.treatments.is_of_last(flow))
         {
-            // What was owed when its rule came into force has been delivered.
+            // The data owed when its rule came into force have been delivered.
             let ends = self.treatments.epoch() != 0
                 && is_ignored(self.treatments.of(flow))
                 && is_free(flow);

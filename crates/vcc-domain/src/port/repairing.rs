@@ -14,7 +14,7 @@ use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 use vcc_net::seq::before;
 
-/// What a flow was before an ACK.
+/// A flow's state before an ACK.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
     una: u32,
@@ -85,7 +85,7 @@ impl Port {
             held.path.acked(flow.snd_una);
             if let Some((at, bytes)) = parsed.sack_at() {
                 for (left, right) in sack_blocks(&frame.bytes[at..at + bytes]) {
-                    // A block of what is not in flight says nothing (RFC 2883: DSACK).
+                    // A block of data that is not in flight reports no gap (RFC 2883: DSACK).
                     let flight_bytes = flow.flight_bytes();
                     let from = left.wrapping_sub(flow.snd_una);
                     if from < flight_bytes && right.wrapping_sub(left) <= flight_bytes - from {

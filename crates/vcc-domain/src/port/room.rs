@@ -1,4 +1,4 @@
-//! What waits for room in the guest's receive ring.
+//! Flows that wait for room in the guest's receive ring.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
 
 impl Port {
-    /// The room in the guest's receive ring. To be told before each call with a frame, and when the
-    /// guest has made room.
+    /// The room in the guest's receive ring. The shell reports it before each call with a frame,
+    /// and when the guest has made room.
     pub fn set_room(&mut self, now_ns: u64, ring: ReceiveRing, out: &mut Out) {
         self.note_time(now_ns);
         self.note_ring(ring, out);
@@ -26,7 +26,7 @@ impl Port {
         self.tell_room(out);
     }
 
-    /// Does the port have to be told of room?
+    /// Must the shell report room to the port?
     pub fn wants_room(&self) -> bool {
         self.snooping.is_on || self.thinning.is_on()
     }
@@ -61,7 +61,7 @@ impl Port {
                 continue;
             }
             if snooped.answer_waits {
-                // It goes on when it has the acknowledgement, and so keeps its equal part.
+                // It continues when it has the acknowledgement, and so keeps its equal part.
                 snooped.snoop.has_sent_all();
                 sharing.note(now_ns, &key, share, 0);
                 sharing.list(now_ns, &key, share);

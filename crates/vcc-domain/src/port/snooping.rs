@@ -22,7 +22,7 @@ const DELAYED_ACK_NS: u64 = 40_000_000;
 /// Limit of the copies of what the guests of a port have not acknowledged; without room nothing is
 /// promised.
 const COPIES_MAX_BYTES: u32 = 16 << 20;
-/// What lies behind a hole, which its peer may leave there, may take so much of them.
+/// Data behind a hole, which the peer may never fill, may take so much of them.
 const BEHIND_HOLES_MAX_BYTES: u32 = COPIES_MAX_BYTES / 4;
 /// A guest that has refused promised data so often does not take it: by then, two minutes have
 /// passed (RFC 9293, 3.8.3: at least 100 s).
@@ -62,7 +62,7 @@ impl Snooping {
         [self.timers.next_ns(), share_ns].into_iter().flatten().min()
     }
 
-    /// The first flow that waits, if there is room for what it has to say.
+    /// The first flow that waits, if there is room for its acknowledgement.
     #[inline]
     pub(super) fn opens_first(&self) -> Option<(u32, FlowKey)> {
         self.waiting.first().filter(|first| self.sharing.is_open_for(first.0)).copied()
@@ -139,11 +139,11 @@ impl Port {
             self.set_timer(id);
         }
         self.note_waiting(id);
-        // What was set aside for the flow may do for others.
+        // Buffers that were set aside for the flow are free for others.
         self.tell_room(out);
     }
 
-    /// Does the port have to be told of what lies in the guest's ring?
+    /// Must the shell report to the port what lies in the guest's ring?
     pub fn snoops(&self) -> bool {
         self.snooping.is_on
     }
@@ -169,8 +169,8 @@ impl Port {
         }
     }
 
-    /// A segment of the guest. True if it is absorbed, because it says nothing that the peer does
-    /// not know.
+    /// A segment of the guest. True if it is absorbed, because it reports nothing new to the
+    /// peer.
     pub(super) fn snoop_from_guest(
         &mut self,
         id: FlowId,
@@ -196,7 +196,7 @@ impl Port {
         snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
         snooping.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
-        // What it has reported behind a hole that it fills itself is promised now.
+        // Data that it has reported behind a hole that it fills itself are promised now.
         let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
@@ -223,14 +223,14 @@ impl Port {
         let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
         if absorbs {
             flow.snoop_absorbed(&parsed.segment);
-            // What is held must not leave with older timestamps than those of an answer.
+            // Held frames must not leave with older timestamps than those of an answer.
             self.note_latest(id, frame, parsed);
             self.note_waiting(id);
         }
         absorbs
     }
 
-    /// What leaves for the peer acknowledges as much as was promised. None if it does already.
+    /// Makes a frame to the peer acknowledge as much as was promised. None if it does already.
     pub(super) fn raised(
         &mut self,
         id: FlowId,
@@ -346,8 +346,8 @@ impl Port {
         out.to_guest.extend(snooped.given_again(now_ns, 1, current));
     }
 
-    /// The guest does not take what was promised: neither end may believe that the connection goes
-    /// on (law 16).
+    /// The guest does not take what was promised: neither end may believe that the connection
+    /// continues (law 16).
     fn give_up(&mut self, id: FlowId, out: &mut Out) {
         let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get(id) else {
             return;
@@ -385,7 +385,7 @@ impl Port {
         }
     }
 
-    /// A RST has ended the connection, whatever came before.
+    /// A RST has ended the connection, in any state.
     pub(super) fn end_snooping(&mut self, id: FlowId) {
         let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();

@@ -19,7 +19,7 @@ use vcc_net::seq::after;
 #[derive(Clone, Default)]
 pub(super) struct Promises {
     ledger: Option<Arc<dyn Ledger>>,
-    /// Why nothing is promised, whatever the treatment says.
+    /// Why nothing is promised, even if the treatment promises.
     withheld: Option<Arc<str>>,
     /// Another port may have the promises: the ledger has none.
     is_suspended: bool,
@@ -109,7 +109,7 @@ impl Promises {
         self.is_suspended = true;
     }
 
-    /// The flows' promises are to be written as well.
+    /// The flows' promises must be written as well.
     pub(super) fn resume(&mut self) {
         self.is_suspended = false;
         self.write_ended();
@@ -198,7 +198,7 @@ impl Port {
         self.promises.refuse(self.now_ns, self.table.max_flows(), promise, slot);
     }
 
-    /// What is to be told if the connection ends now. None if it is promised nothing.
+    /// The event to report if the connection ends now. None if nothing was promised.
     pub(super) fn breaking(&self, id: FlowId) -> Option<Broken> {
         let promise = self.promise_of(id)?;
         let Entry { held, .. } = self.table.get(id)?;

@@ -294,7 +294,7 @@ fn a_flight(params: Params) -> Talk {
     talk
 }
 
-/// Equal frames at equal times give equal output, whatever the order of flows.
+/// Equal frames at equal times give equal output, in any order of flows.
 #[test]
 fn runs_are_deterministic() {
     let run = || {

@@ -18,7 +18,7 @@ const WAITS_MAX_NS: u64 = 100_000_000;
 /// A guest's receive ring; of several, the fullest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveRing {
-    /// Buffers that fit into it; another number tells of another ring.
+    /// Buffers that fit into it; another number means another ring.
     pub size_segs: u32,
     /// Buffers without a frame.
     pub free_segs: u32,
@@ -70,7 +70,7 @@ impl Port {
         self.thinning.is_on |= self.treatments.any(holds);
     }
 
-    /// What the guest was shown last.
+    /// The acknowledgement that the guest was shown last.
     pub(super) fn last_shown(&self, id: FlowId) -> Shown {
         if !self.thinning.is_on {
             return Shown::default();

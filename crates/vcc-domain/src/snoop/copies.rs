@@ -1,5 +1,5 @@
-//! Copies of what was promised, and of what lies behind a hole. A guest that discards what was in its
-//! ring, for want of memory or because it takes no more connections, is given it again.
+//! Copies of what was promised, and of what lies behind a hole. A guest that discards what was in
+//! its ring, because it lacks memory or takes no more connections, gets it again.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use vcc_net::wire::*;
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
 const WAIT_NS: u64 = 1_000_000_000;
 const WAIT_MAX_NS: u64 = 60 * WAIT_NS;
-/// What a copy costs beside its frame.
+/// What a copy costs in addition to its frame.
 const BESIDE_A_FRAME_BYTES: u32 = size_of::<Copied>() as u32;
 
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Copies {
         bytes
     }
 
-    /// Is the guest being given what it has discarded?
+    /// Is the guest getting again the data that it discarded?
     pub(crate) fn is_repairing(&self) -> bool {
         self.again_ns.is_some() && !self.is_empty()
     }
@@ -134,7 +134,7 @@ impl Copies {
         self.refusals
     }
 
-    /// When the guest, which last sent a frame at `heard_ns`, is to be given the first one again.
+    /// When the guest, which last sent a frame at `heard_ns`, gets the first one again.
     /// One that has not been heard since the last time has perhaps not run.
     pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
         let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);
@@ -167,7 +167,7 @@ impl Copies {
     }
 }
 
-/// What the peer would say now.
+/// The fields of a segment that the peer would send now.
 #[derive(Clone, Copy)]
 pub(crate) struct Current {
     ack: Option<(u32, u16)>,

@@ -24,7 +24,7 @@ use vcc_net::wire::*;
 /// Ethernet with a tag, and IPv6 without extension headers.
 pub(crate) const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;
 
-/// What a port keeps of a flow beside its state.
+/// What a port keeps of a flow besides its state.
 #[derive(Clone, Default)]
 pub(crate) struct Snooped {
     pub snoop: Snoop,
@@ -38,7 +38,7 @@ pub(crate) struct Snooped {
     pub timer_ns: Option<u64>,
     /// An acknowledgement waits for room.
     pub answer_waits: bool,
-    /// The buffers, beside those set aside for the flow, from which it, or a window update, is due.
+    /// The buffers, besides those set aside for the flow, from which it or a window update is due.
     pub opens_at_segs: Option<u32>,
     /// The share of the ring from which its peer's window is widened.
     pub widens_at_segs: Option<u32>,
@@ -57,7 +57,7 @@ impl Snooped {
         })
     }
 
-    /// Without its copies; None: there is none like that.
+    /// Without its copies; None: the row is inconsistent.
     pub(crate) fn of(row: &SnoopedRow) -> Option<Self> {
         let mut snoop = Snoop(row.snoop.raw());
         snoop.falls_silent();
@@ -75,7 +75,7 @@ impl Snooped {
         self.bar_unknown();
     }
 
-    /// In the name of a guest whose frames all have IP options, nothing can be said.
+    /// Nothing can be sent in the name of a guest whose frames all have IP options.
     fn bar_unknown(&mut self) {
         if !self.headers.are_known() {
             self.snoop.0.barred = 1;
@@ -105,8 +105,8 @@ impl Snooped {
         self.snoop.sacked(from, self.copies.covered(known, end));
     }
 
-    /// When the guest is to be given what it was promised and has not acknowledged; a guest whose
-    /// connection has been reset is not.
+    /// When the port gives the guest the promised data again that it has not acknowledged; never
+    /// after the connection has been reset.
     pub(crate) fn again_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
         let owes = self.snoop.is_promise_due() && !is_reset(flow);
         owes.then(|| self.copies.due_ns(heard_ns))

@@ -20,11 +20,11 @@ pub(crate) struct Sharing {
     due_segs: u32,
     /// Flows with a share.
     flows: u32,
-    /// When each of them is to be looked at again. Entries of flows that have left stay until then.
+    /// When each of them must be looked at again. Entries of flows that have left stay until then.
     listed: VecDeque<(u64, FlowKey)>,
 }
 
-/// What one flow has of it.
+/// One flow's part of it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Share {
     /// Buffers set aside for what its peer may have sent.
@@ -40,7 +40,7 @@ impl Share {
 }
 
 impl Sharing {
-    /// What a flow with this share finds.
+    /// The room for a flow with this share.
     pub(crate) fn room(&self, share: &Share) -> Room {
         Room {
             free_segs: self.free_segs,
@@ -67,7 +67,7 @@ impl Sharing {
         of_all_segs <= usable_segs.into() && self.is_open_for(segs)
     }
 
-    /// The peer has been told that it may send something.
+    /// The peer has been offered a window in which it may send.
     pub(crate) fn note(&mut self, now_ns: u64, key: &FlowKey, share: &mut Share, due_segs: u32) {
         self.due_segs = self.due_segs - share.due_segs + due_segs;
         share.due_segs = due_segs;
@@ -90,7 +90,7 @@ impl Sharing {
         *share = Share::default();
     }
 
-    /// When the next flow is to be looked at.
+    /// When the next flow must be looked at.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.listed.front().map(|(at_ns, _)| *at_ns)
     }
@@ -117,7 +117,7 @@ impl Sharing {
         true
     }
 
-    /// The flow is to be looked at when its peer has been silent since then.
+    /// The flow must be looked at when its peer has been silent since then.
     pub(crate) fn list(&mut self, since_ns: u64, key: &FlowKey, share: &mut Share) {
         let at_ns = since_ns + SILENT_NS;
         share.listed_ns = Some(at_ns);

@@ -1,5 +1,5 @@
 //! Checks the laws of `snoop` from outside: what is acknowledged to the peer of one connection,
-//! against what the guest's ring has had and what the guest itself has said.
+//! against what the guest's ring has had and what the guest itself has acknowledged.
 
 use vcc_frames::wire::*;
 

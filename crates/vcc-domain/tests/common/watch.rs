@@ -1,4 +1,4 @@
-//! Checks the laws of `hold` from outside: what crosses a port, against what the ends have said.
+//! Checks the laws of `hold` from outside: what crosses a port, against what the ends have sent.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ struct Connection {
     iss: Option<u32>,
     /// The FIN's sequence number, as the guest sends it.
     fin_seq: Option<u32>,
-    /// The highest acknowledgement and right edge that the peer has said.
+    /// The highest acknowledgement and right edge that the peer has sent.
     una: u32,
     edge: Option<u32>,
     /// The highest sequence number that the guest has sent, and that has left.

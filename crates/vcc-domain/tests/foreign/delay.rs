@@ -1,5 +1,5 @@
-//! What a connection waits for, as the port says it under each act: for its guest, which takes turns of its core,
-//! or for a path of 20 ms.
+//! What a connection waits for, as the port reports it under each act: for its guest, which takes
+//! turns of its core, or for a path of 20 ms.
 
 use vcc_engine::{DelayedBy, sys};
 

@@ -12,7 +12,7 @@ use crate::common::watch::pattern;
 use crate::path::Side;
 
 const ETHERNET_BYTES: usize = 14;
-/// Of either direction, unless a setup says otherwise.
+/// Of either direction, unless a setup sets another one.
 pub const BUFFER_BYTES: usize = 1 << 20;
 const PORT: u16 = 5001;
 
@@ -69,7 +69,7 @@ pub struct Setup {
     pub ip_mtu: usize,
     /// Timestamps: an opener offers them, a listener accepts them (RFC 7323).
     pub timestamps: bool,
-    /// Nagle's algorithm. Without it, the stack sends whatever fits into its window.
+    /// Nagle's algorithm. Without it, the stack sends all that fits into its window.
     pub nagle: bool,
     /// The receive buffer, and so the largest window.
     pub receive_bytes: usize,
@@ -224,7 +224,7 @@ impl Host {
         before != (*received_bytes, *written_bytes)
     }
 
-    /// When the stack has to be polled again if no frame arrives.
+    /// When the stack must be polled again if no frame arrives.
     pub fn next_work_us(&mut self, now_us: u64) -> Option<u64> {
         let now = Instant::from_micros(now_us as i64);
         let at = self.interface.poll_at(now, &self.sockets)?;

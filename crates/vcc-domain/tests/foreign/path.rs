@@ -221,8 +221,8 @@ impl Network {
         self.forward(Side::Guest, out);
     }
 
-    /// The guest stops and goes on behind another port after a pause, with what the one before has of its
-    /// connections. What arrives meanwhile is lost.
+    /// The guest stops and continues behind another port after a pause, with the first port's state
+    /// of its connections. What arrives meanwhile is lost.
     pub fn move_guest(&mut self, mut next: Port, pause_us: u64) {
         let mut out = Out::default();
         let before_ns = self.now_us * NS_PER_US;

@@ -182,8 +182,8 @@ fn no_byte_is_lost_with_the_domain() {
     assert!(killed_with_promises > 5, "{killed_with_promises}");
 }
 
-/// A guest discards some of what was in its ring, as Linux does for want of memory. It is given it
-/// again, for the peer has been told that it has arrived.
+/// A guest discards some of what was in its ring, as Linux does when it lacks memory. It gets it
+/// again, for its arrival has been acknowledged to the peer.
 #[test]
 fn what_a_guest_discards_it_is_given_again() {
     for seed in 0..8 {

@@ -67,7 +67,7 @@ fn every_byte_arrives_over_an_impaired_path() {
     }
 }
 
-/// The guest has been told that all is there, long before it is.
+/// All has been acknowledged to the guest, long before it arrives.
 #[test]
 fn the_guest_is_acknowledged_before_the_peer_acknowledges() {
     let mut network = Transfer { stream_bytes: [MB, 0], ..transfer(0) }.begin();

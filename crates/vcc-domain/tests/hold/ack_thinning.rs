@@ -76,7 +76,7 @@ fn a_ring_is_as_large_as_the_buffers_that_it_has_had() {
     assert_eq!(guest.receive(&ack(&ends, 2)), Verdict::Held);
 }
 
-/// A shell that does not tell of room.
+/// A shell that does not report room.
 #[test]
 fn a_ring_of_which_nothing_is_known_gets_every_ack() {
     let mut guest = Guest::new();
@@ -169,7 +169,7 @@ fn duplicate_acks_are_not_merged() {
     assert_eq!(taken(&mut guest, &ends), [(2, 0); 4]);
 }
 
-/// They tell of losses one by one (RFC 2018).
+/// They report losses one by one (RFC 2018).
 #[test]
 fn acks_with_sack_blocks_are_not_merged() {
     let mut ends = Ends::new(0);
@@ -184,7 +184,7 @@ fn acks_with_sack_blocks_are_not_merged() {
         let _ = guest.receive(&reports(to));
     }
     assert_eq!(taken(&mut guest, &ends), [(1, 0); 5]);
-    // One that acknowledges more says all that the one before does.
+    // One that acknowledges more includes all that the one before reports.
     let _ = guest.receive(&ack(&ends, 6));
     let block = options::sack(&[(ends.seq(8 * MSS), ends.seq(9 * MSS))]);
     let more = Packet { options: options::join(&[block]), ..ack(&ends, 7) };
@@ -193,7 +193,7 @@ fn acks_with_sack_blocks_are_not_merged() {
     assert_eq!(taken(&mut guest, &ends), [(7, 0)]);
 }
 
-/// Behind a hole, too, where the guest's next sequence number does not tell data from an ACK.
+/// Also behind a hole, where the guest's next number does not distinguish data from an ACK.
 #[test]
 fn data_does_not_wait() {
     let (mut guest, ends) = one();
@@ -226,7 +226,7 @@ fn acks_with_ece_are_not_merged() {
     assert!(guest.shown.iter().all(|it| Segment::read(&it.bytes).expect("TCP").has(ECE)));
 }
 
-/// Marks that the port answers itself are counted, whatever becomes of the ACK.
+/// Marks that the port answers itself are counted, even if the ACK is dropped.
 #[test]
 fn an_ack_that_waits_has_reduced_the_window() {
     let (mut guest, ends) = (Guest::new(), Ends::new(0));

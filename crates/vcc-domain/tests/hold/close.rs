@@ -204,7 +204,7 @@ fn a_stray_syn_changes_nothing() {
     let syn = Packet { seq: ends.irs.wrapping_add(5000), ..Packet::syn(ends.peer, ends.guest) };
     assert_eq!(guest.receive_forged(&syn), Verdict::Pass);
     guest.left.clear();
-    // The guest's own stream goes on in the watch, too.
+    // The guest's own stream continues in the watch, too.
     guest.watch = crate::common::watch::Watch::new(crate::ends::SALT);
     goes_on(guest, ends);
 }
@@ -228,7 +228,7 @@ fn a_repeated_syn_ack_discards_nothing() {
 }
 
 /// A RST at the number that the guest last acknowledged, which data in the port has passed: the
-/// engine believes it, the guest does not (RFC 5961, 3.2), and goes on.
+/// engine believes it, the guest does not (RFC 5961, 3.2), and continues.
 #[test]
 fn after_a_rst_that_only_the_port_believes_data_still_waits() {
     let (mut guest, mut ends) = with_held();

@@ -17,5 +17,5 @@ mod retransmit;
 mod split;
 mod too_big;
 
-/// At least what the port keeps of a frame beside its bytes.
+/// At least what the port keeps of a frame in addition to its bytes.
 const BESIDE_A_FRAME_BYTES: u32 = 256;

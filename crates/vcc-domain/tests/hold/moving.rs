@@ -154,7 +154,7 @@ fn segments_that_overlap_are_none_that_were_retained() {
     assert_eq!(taken(&resealed(&changed)), Err(CannotTakeOver::Row(1)));
 }
 
-/// Whatever the rules here leave alone.
+/// Even if the rules here leave it alone.
 #[test]
 fn a_promise_without_its_bytes_is_none_under_any_rule() {
     let params = Params(sys::vcc_params { migratable: 1, ..splitting().0 });
@@ -224,7 +224,7 @@ fn a_state_of_more_than_there_can_be_is_not_read() {
     let of = |from: &str, to: &str| taken(&edited(&state, from, to));
     let names = "\"\",".repeat(30_000);
     assert_eq!(of("\"fields\":[", &format!("\"fields\":[{names}")), Err(CannotTakeOver::NotOurs));
-    // Lines that are none are not looked at.
+    // Invalid lines are not looked at.
     let lines = "\n".repeat(70);
     let more = edited(&state, "{\"flow\"", &format!("{lines}{{\"flow\""));
     let more = edited(&more, "\"connections\":1", "\"connections\":71");

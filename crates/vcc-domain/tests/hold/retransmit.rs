@@ -80,7 +80,7 @@ fn a_loss_is_repaired_and_the_guest_does_not_see_it() {
     assert_eq!(guest.port.held_bytes(), 0);
 }
 
-/// Without SACK, the third duplicate ACK says so, and each partial ACK (RFC 6582).
+/// Without SACK, the third duplicate ACK reports a loss, and so does each partial ACK (RFC 6582).
 #[test]
 fn a_peer_without_sack_is_served_by_newreno() {
     let mut ends = Ends::new(0);
@@ -151,7 +151,7 @@ fn a_lost_first_flight_waits_for_no_second() {
     }
 }
 
-/// RFC 6298 with the minimum of the treatment, and a backoff that goes on.
+/// RFC 6298 with the minimum of the treatment, and a backoff that continues.
 #[test]
 fn the_retransmission_timer_backs_off() {
     let mut ends = Ends::new(0);

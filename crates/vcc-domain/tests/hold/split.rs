@@ -1,4 +1,4 @@
-//! `split`: what the guest is told in the peer's name.
+//! `split`: what the port acknowledges to the guest in the peer's name.
 
 use vcc_domain::{BufferSpec, Verdict};
 use vcc_engine::{Params, Underlay, sys};
@@ -100,7 +100,7 @@ fn the_peers_timestamp_is_its_latest_whatever_overtakes() {
     assert!(frame.bytes.ends_with(&[0, 0, 0, 90, 0, 0, 0, 78]), "{:?}", &frame.bytes[54..]);
 }
 
-/// The treatment was another one when the peer last said its time.
+/// The treatment was another one when the peer last sent its time.
 #[test]
 fn the_peers_timestamp_is_known_when_splitting_begins() {
     let mut ends = Ends::new(0);
@@ -243,7 +243,7 @@ fn a_rst_with_a_wrong_sequence_number_ends_nothing() {
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (30 * MSS, 0));
 }
 
-/// What is promised is kept whatever the treatment becomes.
+/// What is promised is kept under any later treatment.
 #[test]
 fn a_promise_outlives_a_change_of_the_treatment() {
     let mut ends = Ends::new(0);

@@ -200,7 +200,7 @@ fn no_mtu_is_the_least() {
     assert_eq!(left(&ends, &guest)[0], (0, 576 - HEADERS_BYTES));
 }
 
-/// It has been told that the quoted data arrived, and would ignore the message.
+/// The quoted data have been acknowledged to it, so it would ignore the message.
 #[test]
 fn a_guest_under_split_is_told_of_what_it_still_awaits() {
     let (ends, mut guest) = flooded(splitting());
@@ -233,7 +233,7 @@ fn super_segments_are_cut_as_well() {
     assert_eq!(left(&ends, &guest), [(next, 5 * SMALL_BYTES)]);
 }
 
-/// A guest that has not read it goes on as before.
+/// A guest that has not read it continues as before.
 #[test]
 fn the_path_stays_small_until_the_message_is_ten_minutes_old() {
     let (mut ends, mut guest) = flooded(splitting());

@@ -1,4 +1,4 @@
-//! `snoop` beside `split`: the port acknowledges in the names of both ends.
+//! `snoop` together with `split`: the port acknowledges in the names of both ends.
 
 use vcc_domain::{CannotTakeOver, Port};
 use vcc_engine::{Params, sys};
@@ -37,7 +37,7 @@ fn data_of_the_peer_is_acknowledged_while_the_guests_is_held() {
     let mut guest = promised();
     guest.data(0, SEG_BYTES);
     assert_eq!(guest.data(SEG_BYTES, SEG_BYTES).acks(), [2 * SEG_BYTES]);
-    // Given again, it says what the guest has been told.
+    // Given again, it acknowledges what was acknowledged to the guest before.
     let given = guest.wait_ms(1500).to_guest;
     let again = given.iter().find(|said| said.payload_bytes > 0).expect("the first one again");
     assert_eq!((again.seq, again.ack), (0, SENT_SEGS * SEG_BYTES));
@@ -82,7 +82,7 @@ const LINK: &str = "\"link\":{\"bytes\":[2,0,0,0,0,2,2,0,0,0,0,1,8,0,69,0,4,16,1
      \"ip_at\":14,\"tcp_at\":34}";
 const NO_LINK: &str = "\"link\":{\"bytes\":[],\"ip_at\":0,\"tcp_at\":0}";
 
-/// It could not be given to the peer again, nor its end told.
+/// It could not be given to the peer again, nor could its end be reported.
 #[test]
 fn a_promise_without_the_guests_headers_is_none() {
     assert_eq!(refused(&edited(STATE, LINK, NO_LINK)), Some(CannotTakeOver::Row(1)));
@@ -122,7 +122,7 @@ fn nothing_is_said_for_a_guest_whose_headers_are_unknown() {
     for free_segs in [0, 100, 256] {
         assert_eq!(guest.reads(free_segs).acks(), NO_ACKS);
     }
-    // Sent to the address that no guest has said.
+    // Sent to the address that no guest has announced.
     for number in 0..4 {
         let data = Packet { macs: [[0; 6]; 2], ..guest.peer_packet(number * SEG_BYTES, SEG_BYTES) };
         assert_eq!(guest.receive(&data).acks(), NO_ACKS);

@@ -175,7 +175,7 @@ fn what_is_reported_counts_as_far_as_there_are_copies() {
     assert_eq!(guest.data(PROMISED, SEG_BYTES).acks(), [6 * SEG_BYTES]);
 }
 
-/// Neither end may believe that the connection goes on.
+/// Neither end may believe that the connection continues.
 #[test]
 fn a_guest_that_never_takes_what_it_has_reported_is_reset_as_its_peer_is() {
     let mut guest = promised(Guest::new());
@@ -284,7 +284,7 @@ fn a_syn_ack_again_does_not_begin_anew() {
     assert_eq!(guest.data(PROMISED, 0).acks(), NO_ACKS);
 }
 
-/// The guest's own acknowledgement says what it has to.
+/// The guest's own acknowledgement reports all that it must.
 #[test]
 fn a_window_that_waits_for_room_does_not_open_once_snoop_is_off() {
     for is_on in [true, false] {

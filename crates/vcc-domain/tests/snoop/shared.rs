@@ -178,7 +178,7 @@ fn a_guest_that_reads_is_not_a_burst_of_updates() {
     assert!((1..=24).contains(&updates), "{updates}");
 }
 
-/// A peer that says nothing more was told a window when the ring was nearly full.
+/// A peer that sends nothing more was offered a window when the ring was nearly full.
 #[test]
 fn a_small_window_is_widened_when_the_guest_reads() {
     let mut guest = Guest { ring_segs: 20, ..Guest::new() };

@@ -1,4 +1,4 @@
-//! The device's link layer, which has to be Ethernet.
+//! The device's link layer, which must be Ethernet.
 
 use super::Found;
 use super::neighbours::Neighbours;

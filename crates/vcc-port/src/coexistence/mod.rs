@@ -38,7 +38,7 @@ pub enum Severity {
     Note,
     /// Under a condition that the finding names, vcc misses segments or misjudges them.
     Warning,
-    /// vcc does not see segments, or what it writes does not count.
+    /// vcc does not see segments, or what it writes has no effect.
     Problem,
 }
 
@@ -48,7 +48,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Names, IDs and numbers.
     pub found: String,
-    /// What that means for vcc.
+    /// The consequence for vcc.
     pub meaning: String,
     /// The next step, where there is one.
     pub remedy: Option<String>,
@@ -184,7 +184,7 @@ fn of(neighbours: &Neighbours<'_>) -> Vec<Finding> {
     KINDS.iter().flat_map(of_kind).collect()
 }
 
-/// What is unknown may hurt.
+/// An unknown state may hurt.
 fn unknown(error: &crate::Error) -> Found {
     Found::warning(error.to_string(), "It is unknown whether there is anything of this kind.")
 }

@@ -60,7 +60,7 @@ fn is_cilium(program: &Attached) -> bool {
     program.name.as_deref().is_some_and(|name| name.starts_with("cil_"))
 }
 
-/// `vcc attach` goes to the end of the chain unless it is told otherwise.
+/// `vcc attach` goes to the end of the chain unless `--order` names another place.
 fn remedy(chain: &Chain, device: &str) -> String {
     let others = names(chain.before());
     let first = match chain.ours {

@@ -1,11 +1,11 @@
-//! What passes the device, compared with what reaches vcc.
+//! The packets that pass the device, compared with those that reach vcc.
 
 use super::Found;
 use super::neighbours::{Neighbours, Sight, Traffic};
 use crate::Result;
 use crate::tcx::Hook;
 
-/// Fewer may be what a guest announces unasked, to which nobody answers.
+/// Fewer may be unsolicited announcements of a guest, to which nobody answers.
 const TALKS_PACKETS: u64 = 20;
 
 /// Ways to a guest on which TCX egress is not.

@@ -55,7 +55,7 @@ impl Check {
     }
 }
 
-/// The remedy is [`AS_ROOT`] for want of permission, and `remedy` otherwise.
+/// The remedy is [`AS_ROOT`] if permission is lacking, and `remedy` otherwise.
 fn missing(what: &str, error: &io::Error, remedy: impl Into<Cow<'static, str>>) -> Missing {
     let not_permitted = error.kind() == io::ErrorKind::PermissionDenied;
     let remedy = if not_permitted { AS_ROOT.into() } else { remedy.into() };

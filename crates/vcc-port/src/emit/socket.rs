@@ -11,7 +11,7 @@ pub struct Socket {
     socket: OwnedFd,
 }
 
-/// Which way its frames take.
+/// The path of its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Around the egress programs of the device, ours among them.

@@ -53,7 +53,7 @@ fn a_run_has_a_lane_that_no_other_has() {
     assert_eq!((run(99), flows()), (DROP, sys::LANES), "there is none for it");
     let counted = datapath.counters().expect("counters");
     assert_eq!(counted.get(counters::REWRITE_FAILED), 1);
-    // What turns the wheels has one of its own.
+    // The program that turns the wheels has one of its own.
     let turn = datapath.program(Program::Turn).expect("a program");
     let turned = test_run::run(turn.as_fd(), &[0; 64], Context::default()).expect("it runs");
     assert_eq!(turned.return_value, 0);

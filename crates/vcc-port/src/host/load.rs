@@ -31,7 +31,7 @@ const MINISOCKS_LEAST: u32 = 1024;
 pub(crate) struct Room {
     /// All ports' together, but for those that are reserved.
     pub flows_max: u32,
-    /// Each port has room for as many flows, whatever the others have.
+    /// Each port has room for as many flows, however many the others have.
     pub flows_reserved: u32,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
     object::load(open, WHAT)
 }
 
-/// What ports need: verifying the yardsticks would take a sixth of the time.
+/// The programs that ports need: verifying the yardsticks would take a sixth of the time.
 fn open(
     policy: Option<&SharedPolicy>,
     yardsticks: bool,

@@ -38,7 +38,7 @@ pub struct Host {
     is_pinned: bool,
     /// This process has loaded the programs, and there was no host before.
     is_new: bool,
-    /// Of one that is not pinned, where the kernel has no timers.
+    /// For a host that is not pinned, where the kernel has no timers.
     turning: Option<Turning>,
 }
 
@@ -55,7 +55,7 @@ impl Host {
         Ok((host, object))
     }
 
-    /// One that is about to take the place of the pinned one, and is pinned beside it until then.
+    /// A host that is about to replace the pinned one, and is pinned next to it until then.
     pub(crate) fn load_beside(policy: &SharedPolicy, underlays: &Underlays) -> Result<Self> {
         Ok(Self::load_with(Some(policy), Room::OF_HOST, false, underlays)?.0)
     }

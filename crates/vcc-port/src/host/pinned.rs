@@ -24,12 +24,12 @@ use crate::{Error, Governor, Program, Result, SharedPolicy, Underlays, bpffs, ca
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 pub(crate) const PLACE: &str = "/sys/fs/bpf/vcc/host";
-/// Of a host that is about to take the place of another version's. Where there is one of a process that
-/// was killed, which ports may call, the name goes on with a number.
+/// Of a host that is about to replace another version's. Where there is one of a process that was
+/// killed, which ports may call, the name continues with a number.
 pub(crate) const NEXT: &str = "/sys/fs/bpf/vcc/host-next";
 /// As many attempts may be killed, each of which leaves some 55 MiB.
 const NEXTS_MAX: usize = 8;
-/// The pin that says where everything is in the maps.
+/// The pin that describes where everything is in the maps.
 pub(crate) const LAYOUT: &str = "layout";
 /// A pin of each version.
 pub(crate) const FROM_GUEST: &str = Hook::FromGuest.whole_program_name();
@@ -65,7 +65,7 @@ impl Host {
             }
             Found::OtherVersion | Found::None => {}
         }
-        // What nobody uses, or a process that died half way has pinned.
+        // Pins that are unused, or were left by a process that died half way.
         remove()?;
         let underlays = Underlays::pinned()?;
         let (mut host, _) = Self::load_with(Some(policy), Room::OF_HOST, false, &underlays)?;
@@ -257,7 +257,7 @@ pub(crate) enum Found {
     None,
 }
 
-/// The program that is pinned last: if it is there, all is. Each version has it, whatever others it has.
+/// The program that is pinned last: if it is there, all is. Each version has it.
 const LAST: &str = Program::Sweep.name();
 
 /// Whether a host is pinned at `place` as a whole. No port calls one that is not.
@@ -315,7 +315,7 @@ fn replace_pin(program: BorrowedFd<'_>, name: &str) -> Result<()> {
     replace().map_err(|e| Error::system("replace the programs of this host", e))
 }
 
-/// Told before the lack of what else needs privilege, such as to mount the BPF file system.
+/// Reported before other lacks of privilege, such as to mount the BPF file system.
 pub(crate) fn require_capabilities() -> Result<()> {
     if capabilities::missing().is_empty() {
         return Ok(());
@@ -354,7 +354,7 @@ pub(crate) fn remove() -> Result<()> {
     remove_at(Path::new(PLACE))
 }
 
-/// Removes a host's pins as a whole: first what says that it is complete.
+/// Removes a host's pins as a whole: first the one that marks it as complete.
 pub(crate) fn remove_at(place: &Path) -> Result<()> {
     let remove_all = || {
         remove_if_there(&place.join(LAST))?;

@@ -216,7 +216,7 @@ impl Race {
         flows.keys().filter_map(value).map(entry).collect()
     }
 
-    /// Is the flow where it has to be, to be found by its deadline or to give way?
+    /// Is the flow in the place where its deadline, or the search for one to evict, finds it?
     fn is_queued(&self, entry: &sys::vcc_entry) -> bool {
         let is_at = |queue: u16, at: u32| {
             // The port's index is 0.

@@ -223,7 +223,8 @@ fn a_wheel_that_stood_for_long_turns_again() {
     eventually("it is forgotten", || ports.flows(ONE) == 0);
 }
 
-/// What the wheel has passed is done: it leaves no flow behind, whose deadline would come a turn late.
+/// The wheel serves each deadline that it passes: it leaves no flow behind, whose deadline would
+/// come a turn late.
 #[test]
 fn the_wheel_passes_no_flow() {
     if !can_attach() {

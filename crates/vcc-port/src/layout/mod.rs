@@ -1,8 +1,9 @@
 //! Where the numbers are in the values of the kernel's maps, by their names. Another version of vcc may
-//! have them elsewhere; by its layout, this one reads what it has pinned.
+//! have them elsewhere; this one reads that version's pins by its layout.
 //!
-//! The layout is pinned beside the maps as text, because reading the kernel's own description, BTF,
-//! takes CAP_SYS_ADMIN, which the daemon does without. Versions that pinned none are read by BTF.
+//! The layout is pinned next to the maps as text, because reading the kernel's own description,
+//! BTF, takes CAP_SYS_ADMIN, which the daemon does without. Versions that pinned none are read by
+//! BTF.
 
 mod btf;
 
@@ -61,7 +62,7 @@ impl Layout {
         map.pin(path).map_err(failed)
     }
 
-    /// What is pinned at `path`; None if nothing is.
+    /// The layout that is pinned at `path`; None if there is no pin.
     pub(crate) fn pinned(path: &Path) -> Result<Option<Self>> {
         if !path.exists() {
             return Ok(None);

@@ -26,7 +26,7 @@ pub enum LinkNews {
     Gone {
         index: u32,
     },
-    /// The receive buffer overran (ENOBUFS): the devices have to be listed again.
+    /// The receive buffer overran (ENOBUFS): the devices must be listed again.
     Overrun,
     /// No more events will come, for this reason.
     Lost(String),

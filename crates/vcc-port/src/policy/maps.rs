@@ -102,7 +102,7 @@ maps! {
     }
 }
 
-/// The first map: it is pinned last, so its pin says that all are there.
+/// The first map: it is pinned last, so its pin shows that all are there.
 const FIRST: &str = "policy";
 
 impl PolicyMaps {

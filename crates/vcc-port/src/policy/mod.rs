@@ -21,7 +21,7 @@ pub use rules::{RuleInForce, Rules};
 
 /// The pins of ports have names with an `@`, so this is not taken for one.
 const PLACE: &str = "/sys/fs/bpf/vcc/policy";
-/// Of one that is about to take the place of another version's.
+/// The pin of a policy that is about to replace another version's.
 const NEXT: &str = "/sys/fs/bpf/vcc/policy-next";
 
 /// The most ports that a policy can have; their indices are below.

@@ -150,7 +150,7 @@ impl Port {
     }
 
     /// Whether the device has come back to the calling thread's network namespace. Its ifindex
-    /// alone does not tell: another device may have got it meanwhile.
+    /// alone does not show it: another device may have got it meanwhile.
     pub fn is_back(&self) -> Result<bool> {
         let failed = |e| Error::system("read what is attached", e);
         let ours = self.links[0].info().map_err(|e| Error::system("read an attachment", e))?;
@@ -199,8 +199,8 @@ impl Port {
         self.change_params(|params| params.0.mode = mode.number())
     }
 
-    /// Takes new connections inside these tunnels. Those that are known go on, translated, whatever
-    /// they are inside.
+    /// Takes new connections inside these tunnels. Those that are known continue, translated,
+    /// inside any tunnel.
     pub fn set_inside(&self, tunnels: Tunnels) -> Result<()> {
         self.change(|port| params::look_into(port, tunnels))
     }
@@ -225,7 +225,7 @@ impl Port {
         Error::NotAttached { device: self.device.name.clone() }
     }
 
-    /// What the datapath was told of the port.
+    /// The port's settings in the datapath.
     fn said(&self) -> Result<sys::vcc_port> {
         self.seat()?.port()?.ok_or_else(|| self.not_attached())
     }

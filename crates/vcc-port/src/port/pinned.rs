@@ -108,7 +108,7 @@ impl Port {
     }
 }
 
-/// None if there is none, or another version's.
+/// None if there is no host, or another version's.
 fn pinned_host() -> Result<Option<Arc<Host>>> {
     if !bpffs::has_home()? {
         bpffs::require_lasting()?;

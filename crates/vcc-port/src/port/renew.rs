@@ -9,9 +9,9 @@ use crate::{Error, Result, object};
 
 impl Port {
     /// Replaces the attached programs unless they are those of this version of vcc. Returns whether
-    /// they were replaced. A tag does not tell which maps a program has, and the program of a link does
-    /// so for CAP_SYS_ADMIN only: where there may be others, [`crate::Predecessor::succeed`] has
-    /// replaced them before.
+    /// they were replaced. A tag does not show which maps a program has, and the program of a link
+    /// does so for CAP_SYS_ADMIN only: where there may be others, [`crate::Predecessor::succeed`]
+    /// has replaced them before.
     pub fn renew(&mut self) -> Result<bool> {
         self.renew_if(|running, ours| running != ours)
     }

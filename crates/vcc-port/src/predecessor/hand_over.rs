@@ -1,6 +1,6 @@
 //! Taking over the ports of another version, in the middle of their connections.
 //!
-//! Programs and maps of this version are loaded and pinned beside those of the other one, and take over a
+//! Programs and maps of this version are loaded and pinned next to those of the other one, and take over a
 //! description of each connection. Then each port's links get programs of this version, one direction
 //! after the other, and what has changed meanwhile is taken over once more: a port learns from a
 //! connection's segments what its description lacks (engine/arrival.h). Last, this version's pins take the
@@ -26,7 +26,7 @@ use crate::{
     Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, device, lock, object, pins,
 };
 
-/// What has just been done, when tests end it.
+/// The step just done, at which tests end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// So many ports have other programs.
@@ -116,7 +116,7 @@ fn begun() -> Result<Vec<PathBuf>> {
 }
 
 /// Another version began to take over this one's ports, and did not come to its end: or it did, and has
-/// left its own host behind. Which ports call which host is not to be told without CAP_SYS_ADMIN, so all
+/// left its own host behind. Which ports call which host is unknown without CAP_SYS_ADMIN, so all
 /// get programs that call the one in its place, under the policy that it has.
 fn take_back(begun: &[PathBuf], after: impl Fn(Step) -> Result<()>) -> Result<Vec<Inherited>> {
     let Found::Ours(host) = Host::find()? else { return Ok(Vec::new()) };
@@ -147,9 +147,9 @@ impl Sources {
         Ok(Self { all, are_back })
     }
 
-    /// What was known last of each connection, by the index of its port. A port whose programs were
-    /// replaced goes on in other maps than one whose programs were not, and both have what the other had
-    /// until then.
+    /// The last known state of each connection, by the index of its port. A port whose programs
+    /// were replaced continues in other maps than one whose programs were not, and both have what
+    /// the other had until then.
     fn described(&self) -> Result<HashMap<u32, Vec<Described>>> {
         let mut latest: HashMap<u32, Vec<Described>> = HashMap::new();
         for (at, source) in self.all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What another version of vcc has pinned on this host, with another layout of its maps: its ports and
+//! The pins of another version of vcc on this host, with another layout of its maps: its ports and
 //! their connections, read by names.
 
 mod hand_over;
@@ -61,7 +61,7 @@ struct Described {
     flow: Flow,
     /// When its last segment was seen there, or it came there; on the clock of this host, modulo 2^32.
     seen_ms: u32,
-    /// The maps that it goes on in have it so.
+    /// The maps in which it continues have it so.
     stays: bool,
 }
 
@@ -89,7 +89,7 @@ impl Predecessor {
         Self::at(Path::new(host::PLACE)).map(Some)
     }
 
-    /// What is pinned in a directory.
+    /// Reads the pins in a directory.
     fn at(place: &Path) -> Result<Self> {
         let map = |name: &str| {
             MapHandle::from_pinned_path(place.join(name))
@@ -111,7 +111,7 @@ impl Predecessor {
         Ok(found)
     }
 
-    /// Without one of these, a connection would go on as another one.
+    /// Without one of these, a connection would continue as another one.
     fn require_all(&self) -> Result<()> {
         let entry = self.theirs.of("vcc_entry")?;
         let of_flow = Field::needed().iter().map(|field| field.place).chain(["stage", "underlay"]);
@@ -154,7 +154,7 @@ impl Predecessor {
         Ok(ports)
     }
 
-    /// The connections that can go on at a port of this version, by the index of their port.
+    /// The connections that can continue at a port of this version, by the index of their port.
     fn flows(&self) -> Result<HashMap<u32, Vec<Described>>> {
         const DOING: &str = "read another version's connections";
         let mut flows: HashMap<u32, Vec<Described>> = HashMap::new();

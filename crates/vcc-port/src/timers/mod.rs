@@ -1,5 +1,5 @@
 //! What turns the wheels of ports: the kernel's timers, or a thread where it gives BPF programs none.
-//! Kernels with PREEMPT_RT do not: their verifier says `bpf_timer cannot be used for PREEMPT_RT`.
+//! Kernels with PREEMPT_RT do not: their verifier reports `bpf_timer cannot be used for PREEMPT_RT`.
 
 mod turning;
 
@@ -17,7 +17,7 @@ pub(crate) fn are_there() -> bool {
     *ARE_THERE.get_or_init(|| !kernel::is_taken_for_real_time() && !is_refused())
 }
 
-/// What fails for want of something else, such as permission, is for the datapath to report.
+/// A failure for another reason, such as permission, is for the datapath to report.
 fn is_refused() -> bool {
     let Ok(open) = object::open(PROBE, "the probe of timers") else { return false };
     let (result, said) = libbpf::listen(|| open.load());

@@ -1,5 +1,5 @@
-//! Loads and unloads the underlays of a host. Its connections go on: programs are replaced as a whole,
-//! and a connection keeps its window when it goes from one underlay to another.
+//! Loads and unloads the underlays of a host. Its connections continue: programs are replaced as a
+//! whole, and a connection keeps its window when it goes from one underlay to another.
 
 use std::thread;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use crate::host::{Found, require_capabilities};
 use crate::sweep::Sweep;
 use crate::{Error, Host, Result, SharedPolicy, lock, params, pins};
 
-/// What loading an underlay did.
+/// The result of loading an underlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
     Loaded,
-    /// Connections of the version before, which go on by this one.
+    /// Connections of the version before, which continue by this one.
     Replaced(u32),
     /// This very version was loaded already.
     Unchanged,
 }
 
-/// What unloading one did.
+/// The result of unloading an underlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unloading {
-    /// By which its connections go on.
+    /// The underlay by which its connections continue.
     pub to: Underlay,
     pub connections: u32,
     /// Rules of the policy in force that named it, and ports that were attached with it.
@@ -33,15 +33,15 @@ pub struct Unloading {
     pub ports: u32,
 }
 
-/// A connection that each of so many sweeps missed goes on by NewReno.
+/// A connection that each of so many sweeps missed continues by NewReno.
 const SWEEPS_MAX: u32 = 4;
 
 /// How long a CPU may run a program of before. They run with softirqs off, some microseconds.
 const GRACE: Duration = Duration::from_millis(20);
 
 impl Underlays {
-    /// Loads an underlay on this host, or another version of one: its connections go on by the new
-    /// version. What the kernel's verifier refuses changes nothing.
+    /// Loads an underlay on this host, or another version of one: its connections continue by the
+    /// new version. What the kernel's verifier refuses changes nothing.
     pub fn load(object: &Object) -> Result<Loading> {
         require_capabilities()?;
         let _lock = lock::pins()?;
@@ -77,14 +77,15 @@ impl Underlays {
         })
     }
 
-    /// Unloads an underlay. Its connections, and rules and ports that name it, go on by `to`, or by
-    /// NewReno, with ECN if it had that.
+    /// Unloads an underlay. Its connections, and rules and ports that name it, continue by `to`, or
+    /// by NewReno, with ECN if it had that.
     pub fn unload(name: &str, to: Option<Underlay>) -> Result<Unloading> {
         require_capabilities()?;
         let _lock = lock::pins()?;
         let now = Self::pinned()?;
         let known = now.find(name).map(|(slot, object)| (slot, object.traits()));
-        // What is not understood goes on without ECN of its own, as its slot does already.
+        // An underlay that is not understood continues without ECN of its own, as its slot does
+        // already.
         let refused = now.slots_of(name).first().map(|slot| (*slot, sys::CC_CONTROLS));
         let Some((slot, traits)) = known.or(refused) else {
             let loaded: Vec<&str> = now.iter().map(|(_, object)| object.name()).collect();
@@ -103,14 +104,14 @@ impl Underlays {
         let next = now.without(slot);
         let host = Changed::to(&next)?;
         pinned::unpin(slot)?;
-        // From here on they go on by NewReno; then each by what is wanted.
+        // From here on they continue by NewReno; then each by the underlay that is wanted.
         host.put_in_force()?;
         let moved = move_connections(slot.number(), to.number())?;
         next.tell();
         Ok(Unloading { to, connections: moved.connections, rules: moved.rules, ports: moved.ports })
     }
 
-    /// What connections of an underlay that is gone go on by.
+    /// The underlay by which connections of one that is gone continue.
     fn fallback(has_ecn: bool) -> Underlay {
         let name = if has_ecn { "reno-ecn" } else { "reno" };
         name.parse().expect("it is built in")

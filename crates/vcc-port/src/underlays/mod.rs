@@ -23,7 +23,8 @@ pub struct Underlays {
     refused: Vec<Refused>,
 }
 
-/// What is pinned and not understood, as another version's. Its connections go on by NewReno.
+/// An underlay that is pinned and not understood, as another version's. Its connections continue by
+/// NewReno.
 #[derive(Clone, Debug)]
 struct Refused {
     slot: Slot,
@@ -99,7 +100,7 @@ impl Underlays {
         next
     }
 
-    /// What the programs have to know of each slot.
+    /// The data on each slot that the programs need.
     fn slots(&self) -> sys::vcc_slots {
         let mut traits = self.left.map(|left| left.unwrap_or(sys::CC_CONTROLS));
         for (slot, object) in self.iter() {

@@ -21,7 +21,7 @@ fn path(slot: Slot) -> PathBuf {
 }
 
 impl Underlays {
-    /// What is loaded on this host.
+    /// The underlays that are loaded on this host.
     pub fn pinned() -> Result<Self> {
         let mut found = Self::default();
         if !bpffs::has_home()? {
@@ -41,8 +41,8 @@ impl Underlays {
         Ok(found)
     }
 
-    /// From here on this process knows the underlays of this host by their names. Returns what is said
-    /// of those that are not understood.
+    /// From here on this process knows the underlays of this host by their names. Returns the
+    /// messages about those that are not understood.
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
         pinned.tell();

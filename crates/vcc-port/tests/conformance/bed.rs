@@ -66,7 +66,7 @@ pub struct Lane {
     pub guest: Arc<Netns>,
     pub fabric: Fabric,
     pub listener: Listener,
-    /// How long to wait for what a script says.
+    /// How long to wait for what a script expects.
     pub patience: Duration,
     /// None under [`Mode::Plain`].
     pub port: Option<Port>,
@@ -141,7 +141,7 @@ fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// What the guest of the calling thread is told, unless a script says otherwise, so that all that
+/// The settings of the calling thread's guest, unless a script sets others, so that all that
 /// it sends follows from what it receives and not from the clock.
 const SETTINGS: [(&str, &str); 9] = [
     ("tcp_sack", "1"),

@@ -46,7 +46,7 @@ struct Player<'a> {
 /// uses.
 ///
 /// # Errors
-/// The line that does not hold, why, and what was said before.
+/// The line that does not hold, why, and the lines and segments before it.
 pub fn play(script: &Script, lane: &mut Lane, peer: Ipv4Addr) -> Result<Trace, String> {
     let mode = lane.mode;
     let listens = script.events.iter().any(|event| matches!(event.what, What::Call(Call::Listen)));

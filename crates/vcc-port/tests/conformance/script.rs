@@ -1,4 +1,4 @@
-//! Scripts: text that says, line by line, what the guest's application does, what the peer sends,
+//! Scripts: text that states, line by line, what the guest's application does, what the peer sends,
 //! and what has to come from the guest. docs/testing.md describes the notation.
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub enum What {
     Guest(Segment),
     /// The peer sends this.
     Peer(Segment),
-    /// A router says that the guest's last data were too big (RFC 1191).
+    /// A router reports that the guest's last data were too big (RFC 1191).
     TooBig {
         mtu_bytes: u32,
     },
@@ -75,7 +75,7 @@ impl Event {
         self.modes.contains(&mode)
     }
 
-    /// What the other side has to see in this mode, if the script says so; Some(None): nothing.
+    /// What the other side must see in this mode, if the script states it; Some(None): nothing.
     pub fn across(&self, mode: Mode) -> Option<&Option<Segment>> {
         self.across.iter().find(|(modes, _)| modes.contains(&mode)).map(|(_, what)| what)
     }

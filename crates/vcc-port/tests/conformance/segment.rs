@@ -44,7 +44,7 @@ pub fn absolute(number: i64, to: u32) -> u32 {
     to.wrapping_add(number as u32)
 }
 
-/// What a line says of a segment; what it leaves out may be anything.
+/// A segment as a line describes it; fields that it leaves out may be anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Segment {
     /// The ECN field of the IP header.

@@ -1,5 +1,5 @@
-//! The driver domain beside the datapath: for the same frames at the same times, its output must be
-//! equal, also with partial checksums.
+//! The driver domain next to the datapath: for the same frames at the same times, its output must
+//! be equal, also with partial checksums.
 
 use std::collections::BTreeSet;
 

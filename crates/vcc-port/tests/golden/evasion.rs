@@ -212,8 +212,8 @@ fn a_connection_is_signed_by_both_ends() {
     run.assert_all();
 }
 
-/// Sends the segment with more flags. Neither end counts a FIN beside a SYN. Returns the flags that
-/// arrive.
+/// Sends the segment with more flags. Neither end counts a FIN next to a SYN. Returns the flags
+/// that arrive.
 fn disguised(c: &mut Conversation, from: Direction, packet: Packet, flags: u16) -> u16 {
     c.connection.sent(from, &packet);
     let packet = Packet { flags: packet.flags | flags, ..packet };

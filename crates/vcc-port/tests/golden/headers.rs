@@ -150,7 +150,7 @@ fn super_segments_are_known_by_their_segment_size() {
         assert_eq!(out.ecn(), ECT_0);
         assert_eq!(c.state().mss_bytes, SEG_BYTES, "the guest's own cut");
         assert_eq!(c.state().segs_since_ack, 5);
-        // Payload of one segment is not a super-segment, whatever its segment size.
+        // Payload of one segment is not a super-segment, at any segment size.
         c.send_gso(FromGuest, 400, |p| p.payload = payload(400));
         assert_eq!(c.state().mss_bytes, SEG_BYTES);
         assert_eq!(c.state().segs_since_ack, 6);

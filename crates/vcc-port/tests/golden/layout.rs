@@ -38,7 +38,7 @@ pub fn fill_checksums(frame: &mut [u8]) {
 }
 
 impl Layout {
-    /// A `gso_size` other than 0 says that the frame is a super-segment.
+    /// A `gso_size` other than 0 marks the frame as a super-segment.
     pub fn of(frame: &[u8], gso_size: u32) -> Result<Layout, Counter> {
         let (vlan, ethertype, l3) = ethernet(frame)?;
         let (l4, end) = match ethertype {
@@ -114,7 +114,7 @@ impl Layout {
     }
 }
 
-/// The first fragment of a packet, as if it were all of the packet. None: it is none.
+/// The first fragment of a packet, as if it were all of the packet. None: it is no first fragment.
 pub fn as_if_whole(frame: &[u8]) -> Option<Vec<u8>> {
     let (_, ethertype, l3) = ethernet(frame).ok()?;
     let mut whole = frame.to_vec();

@@ -9,7 +9,7 @@ pub fn usual() -> AttachOptions {
 }
 
 /// Just too short for the time of ticks (engine/clock.h): each segment has its own, by which the
-/// engine that runs beside the kernel finds it.
+/// engine that runs next to the kernel finds it.
 const RTO_MIN_MOST_US: u32 = 159_999;
 
 /// The options of [`usual`] with other parameters.

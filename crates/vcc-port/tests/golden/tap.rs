@@ -12,7 +12,7 @@ pub const DATA_VALID: u8 = 2;
 pub const GSO_NONE: u8 = 0;
 pub const GSO_TCPV4: u8 = 1;
 pub const GSO_TCPV6: u8 = 4;
-/// A flag beside the type: the super-segment carries CWR.
+/// A flag in addition to the type: the super-segment carries CWR.
 pub const GSO_ECN: u8 = 0x80;
 const VNET_HEADER_BYTES: usize = 10;
 

@@ -171,7 +171,7 @@ impl Wire {
     }
 }
 
-/// A run that says nothing about the translation is repeated at most this often.
+/// A run that shows nothing about the translation is repeated at most this often.
 const RUNS_MAX: u32 = 5;
 
 /// Runs the test. It is repeated if it fails after a segment passed untranslated because the host
@@ -201,7 +201,7 @@ fn on_wire(plan: &Plan, test: impl Fn(&mut Wire) + Send + Sync) {
 /// not counted.
 fn assert_reported(wire: &Wire, ends: &[TcpStream; 2], receiver: usize) {
     let sender = 1 - receiver;
-    // A report beside data may be delayed. A pure ACK carries it.
+    // A report next to data may be delayed. A pure ACK carries it.
     send(&ends[sender], b"?");
     receive(&ends[receiver], b"?");
     eventually("the last report", || {
@@ -336,7 +336,7 @@ fn inside_gre() {
 }
 
 /// The kernel does not let a segment grow that it has put into the tunnel and whose checksum is left
-/// to a device: no report is agreed on, and AccECN tells of marks.
+/// to a device: no report is agreed on, and AccECN reports marks.
 fn inside_vxlan_with_offloads(fabric: &'static str, overlays: [Overlay; 2]) {
     for overlay in overlays {
         let plan = Plan { fabric, overlay: Some(overlay), ..BOTH };

@@ -10,14 +10,15 @@ use crate::header::Header;
 /// All pairs together. Those in use share it.
 pub(super) const LIMIT_BYTES: usize = 1 << 20;
 
-/// What a full segment is taken for. Longer ones than of Ethernet's MTU may wait in the wire's queue.
+/// The assumed size of a full segment. Longer ones than of Ethernet's MTU may wait in the wire's
+/// queue.
 const SEG_BYTES: usize = 2048;
 
 /// A frame for the guest.
 pub(super) struct Arrival {
     pub header: Header,
     pub frame: Frame,
-    /// The port has passed it, and is told when it lies in the guest's ring.
+    /// The port has passed it, and gets a report when it lies in the guest's ring.
     pub is_from_fabric: bool,
 }
 
@@ -61,7 +62,7 @@ impl Backlog {
         ((LIMIT_BYTES / pairs).saturating_sub(self.queues[pair].bytes) / SEG_BYTES) as u32
     }
 
-    /// What the port makes itself is little, and may exceed the limit by as much again.
+    /// The port's own frames are few, and may exceed the limit by as much again.
     pub(super) fn takes(&self, pair: usize, pairs: usize, arrival: &Arrival) -> bool {
         match arrival.is_from_fabric {
             true => !self.is_full_at(pair, pairs),

@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 1 << 16;
 pub(super) enum Moving {
     /// `taken`: the front end has the state.
     Away { connections: usize, taken: bool },
-    /// It has not run here yet, and may go on to another host.
+    /// It has not run here yet, and may move on to another host.
     Here,
 }
 
@@ -40,7 +40,7 @@ impl Device {
         let written_by = concat!("vcc ", env!("CARGO_PKG_VERSION"));
         let waiting = self.backlog.iter().map(|arrival| (&arrival.frame, arrival.is_from_fabric));
         let (connections, bytes) = self.port.hand_over(written_by, waiting);
-        // Who may go on with the connections is not changed by a state more.
+        // One more state does not change which host may continue the connections.
         self.moving.get_or_insert(Moving::Away { connections, taken: false });
         self.tell(Event::HandsOver { connections, bytes: bytes.len() });
         bytes
@@ -114,7 +114,7 @@ impl Device {
                 self.port.has_gone();
                 self.tell(Event::Left { connections });
             }
-            // The host before goes on with them.
+            // The host before continues them.
             Some(Moving::Here) => self.port.has_gone(),
         }
         self.moving = None;
@@ -130,7 +130,7 @@ impl Device {
         }
     }
 
-    /// What is for the guest waits until it has rings.
+    /// Frames for the guest wait until it has rings.
     pub(super) fn forward_to_no_rings(&mut self, out: Out) {
         let memory = GuestMemory::new();
         self.forward(out, &mut Rings { memory: &memory, all: &mut [], speak_virtio_1: false });

@@ -172,7 +172,7 @@ impl Device {
         }
     }
 
-    /// Tells the port of buffers that the guest has added.
+    /// Reports to the port the buffers that the guest has added.
     pub(super) fn tell_room(&mut self, rings: &mut Rings) {
         if self.port.wants_room() {
             let mut out = Out::default();

@@ -68,7 +68,7 @@ impl Device {
         true
     }
 
-    /// What a guest sends on a ring that is started and disabled comes to nothing (vhost-user, "Ring
+    /// Frames of a guest on a ring that is started and disabled are discarded (vhost-user, "Ring
     /// states").
     fn discard(&mut self, ring: usize, rings: &mut Rings) -> bool {
         for _ in 0..BATCH {

@@ -43,7 +43,7 @@ impl Session {
     /// VHOST_USER_SET_DEVICE_STATE_FD. Returns the answer.
     ///
     /// # Errors
-    /// The message is none.
+    /// The message is invalid.
     pub(super) fn begin_transfer(
         &mut self,
         message: &Message,

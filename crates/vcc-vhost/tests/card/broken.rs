@@ -1,5 +1,5 @@
 //! What a guest may write into its rings: the frame is dropped and counted, or the ring is stopped;
-//! the card goes on.
+//! the card keeps running.
 
 use std::net::SocketAddr;
 
@@ -145,7 +145,7 @@ fn a_frame_looks_at_as_many_descriptors_as_a_ring_has() {
     }
 }
 
-/// An index beyond the ring, and a head beyond the table: there is no telling what is meant.
+/// An index beyond the ring, and a head beyond the table: the meaning is unknown.
 #[test]
 fn a_ring_that_makes_no_sense_is_stopped_until_it_is_set_up_again() {
     let host = Host::with(port());
@@ -158,7 +158,7 @@ fn a_ring_that_makes_no_sense_is_stopped_until_it_is_set_up_again() {
         }
         guest.kick(SEND);
         host.told("stopped ring 1 until the guest's driver resets the card");
-        // The other direction goes on.
+        // The other direction keeps running.
         guest.offer_buffers(RECEIVE, 1, 2048);
         host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
         eventually("received", || guest.used(RECEIVE) == 1);

@@ -15,7 +15,7 @@ use crate::PLAIN;
 use crate::host::{Host, eventually};
 use crate::{frame, port};
 
-/// Frames go on where they were, whether the front end or the card's process begins anew.
+/// Frames continue where they were, whether the front end or the card's process begins anew.
 #[test]
 fn a_guest_goes_on_where_it_was() {
     let mut host = Host::with(port());

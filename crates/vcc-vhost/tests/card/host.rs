@@ -94,7 +94,7 @@ impl Host {
         self.offloads.load(Ordering::SeqCst)
     }
 
-    /// A line that has been told and not asked for.
+    /// A line that was reported without a request.
     pub fn told_more(&self) -> Option<String> {
         self.told.try_recv().ok()
     }

@@ -194,14 +194,14 @@ fn a_state_that_nobody_has_taken_stays() {
     assert_eq!(connections(&leaving.from), 1);
 }
 
-/// Asks for a state, and is gone before it has said that all of it came.
+/// Asks for a state, and is gone before it has confirmed that all of it came.
 fn leave_without_it(mut front_end: FrontEnd) {
     let (reader, writer) = pipe();
     assert_eq!(front_end.pass_state(SAVE, writer.as_raw_fd()), ACCEPTED);
     drop((reader, front_end));
 }
 
-/// Another host has the state: that, or the one before, goes on with the connections.
+/// Another host has the state: either that host or the one before continues the connections.
 #[test]
 fn a_host_that_has_not_run_a_guest_does_not_go_on_with_it() {
     let mut leaving = Leaving::new();
@@ -261,7 +261,7 @@ fn a_state_that_is_none_is_refused_in_words_and_the_card_serves_on() {
     }
     let mut there = arriving(&to);
     assert_eq!(load(&mut there, &state), 0);
-    // The source goes on with it after all: nothing of it is kept here.
+    // The source continues with it after all: nothing of it is kept here.
     drop(there);
     to.told("has gone");
     assert_eq!(connections(&to), 0);

@@ -7,7 +7,7 @@ use vcc_port::{AttachOptions, Host, Port, Result, SharedPolicy};
 
 use super::crowd::{Crowd, ports_of, wrong};
 
-/// What has ended is forgotten as soon as possible.
+/// Ended connections are forgotten as soon as possible.
 const POLICY: &str = "[default]\nidle_closed = \"1s\"";
 
 /// In namespaces without other ports.

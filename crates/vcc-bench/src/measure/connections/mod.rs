@@ -35,7 +35,7 @@ pub fn connections(sizes: &[u32], rounds: u32) -> Result<Vec<CrowdCost>> {
     let mut crowds = sizes.iter().map(|size| Crowd::alone(*size)).collect::<Result<Vec<_>>>()?;
     crowds.iter().try_for_each(Crowd::prepare_yardstick)?;
     let mut samples = vec![[const { Vec::new() }; CASES.len()]; sizes.len()];
-    // The first round warms what can be warm and does not count.
+    // The first round warms caches and is not measured.
     for round in 0..=rounds {
         for (crowd, samples) in crowds.iter_mut().zip(&mut samples) {
             let rounds = RUNS_PER_ROUND.div_ceil(crowd.connections);

@@ -30,7 +30,7 @@ pub fn domain(rounds: u32) -> Result<Vec<SegmentCost>> {
     let mut subjects = cases::subjects()?;
     let count: usize = subjects.iter().map(|subject| subject.cases.len()).sum();
     let mut samples_ns = vec![Vec::new(); count];
-    // The first round warms caches and branch predictors and does not count.
+    // The first round warms caches and branch predictors and is not measured.
     for round in 0..=rounds {
         let measured_ns: Vec<f64> =
             subjects.iter_mut().map(measure).collect::<Result<Vec<_>>>()?.concat();

@@ -15,11 +15,11 @@ use crate::table::{Entry, FlowId, Room};
 use vcc_engine::FlowKey;
 use vcc_net::seq::{after, before};
 
-/// What has come with a guest.
+/// The result of a guest's arrival.
 #[derive(Debug)]
 pub struct Arrived {
     pub connections: usize,
-    /// Frames that the guest is to be given, in this order, and whether they are from the fabric.
+    /// Frames to give to the guest, in this order, and whether they are from the fabric.
     pub waiting: Vec<(Frame, bool)>,
 }
 
@@ -45,7 +45,7 @@ impl Port {
         let mut with_it = self.clone();
         with_it.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
-        // Both ports have the same ledger: nothing is written there before this one is to go on.
+        // Both ports have the same ledger: nothing is written there before this one continues.
         with_it.promises.suspend();
         for row in &state.ended {
             let max = with_it.table.max_flows();
@@ -124,7 +124,7 @@ impl Port {
             flow.hold_kept(&mut held.hold, &mut self.buffer, end, bytes);
             held.queue.push(waiting);
         }
-        // Whatever the rules here say: what was promised is not taken back.
+        // Under any rules here: what was promised is not taken back.
         self.snooping.is_on |= snooped.snoop.0.begun != 0;
         for (frame, parsed) in copies {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
@@ -206,7 +206,7 @@ fn keeps_its_promises(flow: &FlowState, held: &Held, snooped: &Snooped) -> bool 
     }
     let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, sacked_from, sacked_end, .. }) = snooped.snoop;
     let has = |from, end| snooped.copies.covered(from, end) == end;
-    // What is behind a hole is promised when the guest has filled that.
+    // Data behind a hole are promised when the guest has filled it.
     (!snooped.snoop.is_promise_due() || has(guest_ack, ring_nxt))
         && (!after(sacked_end, ring_nxt) || has(sacked_from, sacked_end))
 }

@@ -9,15 +9,15 @@ use crate::handover::{EndedRow, FrameRow, Frames, HoldRow, Macs, SentRow, State,
 use crate::table::Entry;
 
 impl Port {
-    /// Before [`Port::hand_over`]: nothing waits in the port for a guest that is busy, because the one
-    /// that goes on elsewhere is not.
+    /// Before [`Port::hand_over`]: no frames wait in the port for a busy guest, because the guest
+    /// that continues elsewhere is not busy.
     pub fn end_waits(&mut self, now_ns: u64, out: &mut Out) {
         self.note_time(now_ns);
         self.send_acks(out);
         self.end_thinning(out);
     }
 
-    /// What the port has of the guest's connections, for [`Port::take_over`] of another; and their
+    /// The port's state of the guest's connections, for [`Port::take_over`] of another; and their
     /// number. `waiting`: frames for the guest that have passed the port, and whether they are from
     /// the fabric.
     pub fn hand_over<'frame>(

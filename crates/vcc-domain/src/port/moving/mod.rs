@@ -26,7 +26,7 @@ impl Port {
     /// A longer state is not for a port like this one.
     pub fn state_limit_bytes(&self) -> usize {
         let rows_bytes = self.max_flows().saturating_mul(ROW_MAX_BYTES).min(ROWS_MAX_BYTES);
-        // A buffer exceeds its size by what has no room to wait elsewhere.
+        // A buffer exceeds its size by frames that have no room elsewhere.
         2 * self.buffer.size_bytes() as usize + rows_bytes + BESIDE_THE_BUFFER_BYTES
     }
 }

@@ -32,7 +32,7 @@ pub struct Run {
     pub connections: Vec<Connection>,
     /// Does the guest send though its port does not read?
     ignores_full: bool,
-    /// Do segments have whatever size? Else no single one exceeds the MSS.
+    /// Do segments have any size? Else no single one exceeds the MSS.
     pub any_sizes: bool,
     size_bytes: u32,
     largest_frame_bytes: u32,

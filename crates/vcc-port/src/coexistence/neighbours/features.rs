@@ -76,7 +76,7 @@ fn ask(socket: &UdpSocket, device: &str, request: &mut [u32]) -> io::Result<()> 
         *place = byte as libc::c_char;
     }
     ifreq.ifr_ifru.ifru_data = request.as_mut_ptr().cast();
-    // SAFETY: the request says how much the kernel may write, which is no more than it has.
+    // SAFETY: the request states how much the kernel may write, which is no more than it has.
     match unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut ifreq) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

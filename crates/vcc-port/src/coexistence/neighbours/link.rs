@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = 16;
 pub(crate) struct Link {
     pub index: u32,
     pub name: String,
-    /// What made the device, such as `veth`; none of a device of hardware.
+    /// The kind of the device, such as `veth`; None for a device of hardware.
     pub kind: Option<String>,
     /// The device that this one is a port or member of.
     pub master: Option<u32>,

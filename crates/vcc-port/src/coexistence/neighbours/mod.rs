@@ -1,4 +1,5 @@
-//! What several kinds look at: the device, the devices around it, and the programs at its hooks.
+//! Facts that several kinds look at: the device, the devices around it, and the programs at its
+//! hooks.
 
 mod chain;
 pub(super) mod features;
@@ -26,7 +27,7 @@ use crate::device::Device;
 use crate::tcx::Hook;
 use crate::{Error, Port, Result};
 
-/// What is read once for several devices.
+/// Facts that are read once for several devices.
 pub(crate) struct Surroundings {
     /// All devices of the namespace.
     pub links: Vec<Link>,

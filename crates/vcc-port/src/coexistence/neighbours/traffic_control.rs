@@ -75,7 +75,7 @@ const TCA_BPF_ID: u16 = 11;
 const ACTIONS: &[(&str, u16)] =
     &[("basic", 3), ("bpf", 1), ("flower", 3), ("fw", 4), ("matchall", 2), ("u32", 7)];
 
-/// None of a filter's own tables, which have no options beside their size.
+/// None for a filter's own tables, which have no options besides their size.
 fn filter(payload: &[u8]) -> Option<Filter> {
     let attributes = Attributes::behind(HEADER_BYTES, payload);
     let kind = attributes.text(libc::TCA_KIND)?;
@@ -104,7 +104,7 @@ const TCA_INGRESS_REDIR: u32 = 3;
 fn parse_action(action: &[u8]) -> Option<Action> {
     let attributes = Attributes::behind(0, action);
     let kind = attributes.text(TCA_ACT_KIND)?;
-    // Each begins with tc_gen: index, capab, action, refcnt, bindcnt. tc_mirred goes on with
+    // Each begins with tc_gen: index, capab, action, refcnt, bindcnt. tc_mirred continues with
     // eaction and ifindex.
     let parameters = attributes.nested(TCA_ACT_OPTIONS).get(TCA_PARMS).unwrap_or_default();
     let redirects = kind == "mirred"

@@ -9,12 +9,12 @@ use crate::device::Device;
 use crate::tcx::Hook;
 use crate::{Error, Result, RunTimes, run_time};
 
-/// What vcc sees of a direction.
+/// The part of a direction that vcc sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// Nothing of what came by.
     Blind,
-    /// A part, or nobody knows: nothing came by, or nobody watched.
+    /// A part, or unknown: nothing came by, or nobody watched.
     Part,
     /// About as much as came by: the runs are counted for a little longer than the packets.
     Most,

@@ -19,7 +19,7 @@ fn can_make(device: &str) -> bool {
     status.success()
 }
 
-/// Tables of the kernel name it beside all others.
+/// Tables of the kernel name it along with all others.
 #[test]
 fn a_device_whose_name_is_not_utf_8_is_no_matter_of_others() {
     on_a_host(|| {

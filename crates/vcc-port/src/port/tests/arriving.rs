@@ -193,7 +193,7 @@ fn the_policy_of_the_host_decides_what_becomes_of_it() {
         let used = &shared.pools().expect("pools")[0];
         assert_eq!((used.held_bytes, used.weight), (0, 0));
 
-        // One that depends on translation is translated to its end, whatever the policy.
+        // One that depends on translation is translated to its end, under any policy.
         apply("[default]\nmode = \"ignore\"");
         let port = under();
         assert_eq!(port.take_over(&flows).expect("run"), [Arrived::Translated]);

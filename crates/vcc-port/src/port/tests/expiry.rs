@@ -33,7 +33,7 @@ fn the_kernel_forgets_flows_that_fell_silent() {
         drop(listener.accept().expect("accepted"));
         eventually("the closed connection is forgotten", || count() == 1);
         eventually("the idle connection is forgotten", || count() == 0);
-        // The connection goes on, and is known again.
+        // The connection continues, and is known again.
         idle.write_all(b"still here").expect("sent");
         eventually("the idle connection is revived", || count() == 1);
         let revived = port.flows().expect("flows").remove(0).state;
@@ -127,7 +127,7 @@ fn what_has_ended_leaves_a_crowded_table() {
 /// How many seconds connections are opened and closed, at the default settings. `make verify` sets
 /// minutes.
 const SECONDS: &str = "VCC_EXPIRY_SECONDS";
-/// What is closed is forgotten within its idle time and five seconds.
+/// A closed connection is forgotten within its idle time and five seconds.
 const LATEST_MS: u32 = 5000;
 /// Connections that are open all the time.
 const IDLE: u32 = 50;

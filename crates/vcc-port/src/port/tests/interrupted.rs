@@ -113,7 +113,7 @@ fn known_at(place: &str) -> [u32; 2] {
     [0, 1].map(|index| flows::read(&flows, index).expect("flows")[0].state.snd_una)
 }
 
-/// With what their connections have come to meanwhile.
+/// With the state that their connections have reached meanwhile.
 #[test]
 fn the_version_before_takes_back_what_had_moved() {
     for moved in [1, 2] {
@@ -158,7 +158,7 @@ fn however_much_has_passed_while_a_port_had_moved() {
     });
 }
 
-/// However often a version is killed, and whichever comes then.
+/// However often a version is killed, and with either version next.
 #[test]
 fn what_was_begun_goes_on_from_where_it_is() {
     on_a_host(|| {

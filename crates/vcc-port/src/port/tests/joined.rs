@@ -85,7 +85,7 @@ fn a_connection_that_passes_both_devices_is_of_one_port() {
     });
 }
 
-/// Whichever was attached first.
+/// Either device: the one that was attached first, or the other.
 #[test]
 fn one_device_of_two_is_detached() {
     on_a_host(|| {

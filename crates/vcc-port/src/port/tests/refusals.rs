@@ -44,7 +44,7 @@ fn already_attached_and_pinned() {
     });
 }
 
-/// Whichever program the kernel refuses, of the host or of the port.
+/// Any program that the kernel refuses, of the host or of the port.
 #[test]
 fn what_the_verifier_refuses_leaves_nothing() {
     for program in ["all_to_guest", "sweep", "to_guest"] {

@@ -44,7 +44,7 @@ fn a_connection_that_is_older_than_the_port_has_its_grace() {
         assert_eq!(counted(&port, counters::UNKNOWN_DROPPED), 0);
         talk.says_in_vain();
         eventually("it is dropped", || counted(&port, counters::UNKNOWN_DROPPED) > 0);
-        // What begins now goes on.
+        // Connections that begin now continue.
         Talk::begin(&netns).goes_on();
         // Nothing of it is lost if the operator thinks better of it.
         port.change_params(|params| params.0.on_unknown = sys::ON_UNKNOWN_PASS as u8)

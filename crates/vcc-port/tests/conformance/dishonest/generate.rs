@@ -150,7 +150,7 @@ impl Generator {
         }
         let is_beyond = seq + i64::from(bytes) > view.rcv_edge;
         if is_beyond && flags & (SYN | RST) == 0 {
-            // Kernels do not agree about the edge, so nothing is said there that is new.
+            // Kernels do not agree about the edge, so nothing new is sent there.
             flags &= !FIN;
             ack = view.snd_una;
         }

@@ -315,7 +315,7 @@ impl Talk<'_> {
         if before.as_ref().is_some_and(is_over) && segment.flags & SYN != 0 {
             self.unjudged.began_anew = true;
         }
-        // What a guest sends is tracked, whatever made it send.
+        // A guest's segments are tracked, for any cause of sending.
         let was_over = self.unjudged.began_anew || before.as_ref().is_some_and(is_over);
         if !was_over && self.view.snd_nxt == sent_before && core(&before) != core(&after) {
             let told = [core(&before), core(&after)];
@@ -368,7 +368,7 @@ impl Talk<'_> {
         port.flow(&FlowId { guest, peer, vlan: None, inside: false }).map_err(|e| e.to_string())
     }
 
-    /// What the guest's stack says.
+    /// The state that the guest's stack reports.
     fn real(&mut self) -> Result<(&'static str, Belief), String> {
         let (state, info) = (self.application.state()?, self.application.info()?);
         let since = |now: u64, before: u64| 1 + (now - before) as i64;

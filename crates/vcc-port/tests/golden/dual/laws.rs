@@ -1,4 +1,4 @@
-//! Invariants of every frame, whatever the engine decides.
+//! Invariants of every frame, after any decision of the engine.
 
 use vcc_engine::Mode;
 use vcc_frames::checksum;

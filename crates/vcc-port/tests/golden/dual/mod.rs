@@ -22,7 +22,7 @@ use crate::state;
 pub use outcome::Outcome;
 use untouched::opens;
 
-/// A loaded datapath beside the engine and the driver domain.
+/// A loaded datapath, with the engine and the driver domain to compare.
 pub struct DualRun {
     pub datapath: Loaded,
     domain: Domain,

@@ -12,7 +12,7 @@ pub struct Outcome {
     pub dropped: bool,
     pub frame: Vec<u8>,
     pub action: Action,
-    /// The FACK sent beside it.
+    /// The FACK sent with it.
     pub fack: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! FACKs beside data.
+//! FACKs that accompany data.
 
 use vcc_engine::{Params, Underlay, sys};
 use vcc_frames::wire::*;
@@ -14,7 +14,7 @@ use crate::setup::{usual, usually};
 /// The length of a FACK from its TCP header on.
 const FACK_BYTES: usize = TCP_BYTES + 12;
 
-/// Beside data, also of super-segments: an ACK of one byte less, header and option alone.
+/// With data, also of super-segments: an ACK of one byte less, header and option alone.
 #[test]
 fn a_fack_goes_beside_data() {
     let underlay: Underlay = "dctcp".parse().expect("one");

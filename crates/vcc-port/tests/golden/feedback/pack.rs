@@ -8,7 +8,7 @@ use super::*;
 use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::setup::usual;
 
-/// On whatever options the guest's ACK has, or beside it, if they leave no room.
+/// With any options of the guest's ACK, or in an ACK of its own, if they leave no room.
 #[test]
 fn a_report_goes_on_pure_acks() {
     let blocks = |count: u32| {

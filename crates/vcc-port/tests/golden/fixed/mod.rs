@@ -30,7 +30,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect()
 }
 
-/// All that the expected bytes depend on, whatever the defaults may become.
+/// All that the expected bytes depend on, so that other defaults do not change them.
 fn options(mode: Mode, feedback: bool) -> AttachOptions {
     AttachOptions::of(Params::with(|p| {
         p.underlay = "reno-ecn".parse::<Underlay>().expect("an underlay of the engine").number();
@@ -73,7 +73,7 @@ fn play_in_domain(steps: &[Step], mode: Mode, feedback: bool) {
     for (Step { what, from, comes, leaves }, now_us) in steps.iter().zip(1..) {
         let comes = bytes(comes);
         let leaves = if mode == Mode::Shadow { comes.clone() } else { bytes(leaves) };
-        // The last step of those with feedback is what goes beside the one before.
+        // The last step of those with feedback is the FACK that accompanies the one before.
         if let Some(fack) = also.pop() {
             assert_eq!(hex(&fack), hex(&leaves), "{what}");
             continue;

@@ -123,6 +123,6 @@ fn a_mark_on_what_cannot_be_marked_is_left_to_the_guest() {
     let after = talk.port.flows().expect("flows")[0].state.0;
     assert_eq!(after.rcv_nxt, before.rcv_nxt);
     assert_eq!(talk.port.counters().expect("counters").get(counters::CANNOT_MARK), 1);
-    // The segments that the encapsulator has not told the inner end of.
+    // The segments that the encapsulator has not reported to the inner end.
     assert_eq!(talk.data(ToGuest, [ECT_0, 0]), [ECT_0, 0]);
 }

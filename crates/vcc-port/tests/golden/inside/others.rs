@@ -1,5 +1,5 @@
-//! What is left alone: tunnels that nobody asked for, tunnels inside tunnels, another tunnel's
-//! connection with the same addresses, and what is broken.
+//! Segments that are left alone: tunnels that nobody asked for, tunnels inside tunnels, another
+//! tunnel's connection with the same addresses, and what is broken.
 
 use vcc_engine::Params;
 use vcc_frames::wire::*;
@@ -65,7 +65,7 @@ fn fragment(connection: &Connection) -> Vec<u8> {
     fragment
 }
 
-/// Headers of which the second says how long it is: more than are read. How many, and their bytes.
+/// Headers of which the second states its length: more than are read. How many, and their bytes.
 const DEEP: [(usize, usize); 4] = [(3, 8), (4, 8), (5, 8), (1, 256)];
 
 fn deep(frame: &[u8], extensions: usize, length: usize) -> Vec<u8> {
@@ -158,7 +158,7 @@ fn equal_addresses_in_another_tunnel_are_left_alone() {
     // Nor is one outside of tunnels the same.
     assert_untouched(&port, FromGuest, &data(&connection, FromGuest));
     assert_eq!(count(&port, counters::UNKNOWN), 1);
-    // Its own goes on.
+    // Its own continues.
     let sent = data(&connection, FromGuest);
     run(&port, FromGuest, &vxlan(1).wrap(&sent, 0), 0);
     let after = port.flows().expect("flows")[0].state.0;
@@ -184,7 +184,8 @@ fn gre_is_known_by_its_ends_and_its_key() {
     assert_eq!(count(&port, counters::OTHER_TUNNEL), 3);
 }
 
-/// A segment that goes on where the connection is belongs to it: its sender has another number now.
+/// A segment that continues where the connection is belongs to it: its sender has another number
+/// now.
 #[test]
 fn a_connection_goes_along_into_another_tunnel() {
     if !vcc_testing::can_attach() {
@@ -242,7 +243,7 @@ fn known_connections_go_on_when_a_kind_of_tunnel_is_left() {
     assert_eq!(flows(&port), 2);
 }
 
-/// What the engine does not accept says nothing of the tunnel.
+/// A segment that the engine does not accept shows nothing about the tunnel.
 #[test]
 fn a_stray_segment_does_not_say_which_tunnel_it_is() {
     if !vcc_testing::can_attach() {

@@ -120,8 +120,8 @@ fn a_handshake_ends_as_it_began() {
     assert_eq!(ruled.rule(), Some("default"));
 }
 
-/// ECN was negotiated with the peer and not with the guest, whatever policies are applied
-/// meanwhile.
+/// ECN was negotiated with the peer and not with the guest, under any policies that are
+/// applied meanwhile.
 #[test]
 fn a_handshake_that_outlasts_two_policies_keeps_its_promises() {
     if !vcc_testing::can_attach() {

@@ -110,7 +110,7 @@ fn flows_of_a_pool_share_its_window_by_their_weights() {
     let shown: Vec<u32> = flows[..2].iter().map(shown_bytes).collect();
     assert!(shown.iter().all(|&shown| near(shown, 0.5)), "all of what the idle one had: {shown:?}");
 
-    // Under the same pool's name the ledger goes on; without it, nothing is left in it.
+    // Under the same pool's name the ledger continues; without it, nothing is left in it.
     drop(flows);
     ruled.apply(&POOLED.replace("weight = 3", "weight = 7"));
     ruled.datapath.judge_flows().expect("judged");

@@ -129,7 +129,7 @@ pub(super) fn echoed_congestion(c: &mut Conversation) {
     c.ack(ToGuest);
 }
 
-/// Receiver half: CE until the peer says CWR, in one segment in either order.
+/// Receiver half: CE until the peer sends CWR, in one segment in either order.
 pub(super) fn marked_data(c: &mut Conversation) {
     c.open();
     c.send(ToGuest, |p| (p.traffic_class, p.payload) = (ECT_0, payload(MSS_BYTES)));

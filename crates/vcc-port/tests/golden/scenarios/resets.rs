@@ -11,7 +11,7 @@ pub(super) fn reset_by_guest(c: &mut Conversation) {
     c.send(FromGuest, |p| p.flags = RST | ACK);
     c.ack(ToGuest);
     c.data(ToGuest, 10);
-    // It goes on, so the RST was not its own (RFC 5961, 3.2).
+    // It continues, so the RST was not its own (RFC 5961, 3.2).
     c.data(FromGuest, 400);
     c.ack(ToGuest);
 }

@@ -95,7 +95,7 @@ pub(super) fn super_segments(c: &mut Conversation) {
 }
 
 /// To a guest without SACK an update that the clamp makes equal to the ACK before it would be a
-/// duplicate (RFC 5681, 2): it is dropped, and a later one that says more is not.
+/// duplicate (RFC 5681, 2): it is dropped, and a later one that reports more is not.
 #[test]
 fn an_update_that_the_clamp_hides_is_dropped() {
     if !vcc_testing::can_attach() {
