@@ -13,7 +13,7 @@ fn main() -> io::Result<()> {
     build_agent(&crates.join("vcc-traffic"), &out)
 }
 
-/// Statically linked, for there is nothing beside it in a guest.
+/// Statically linked, because a guest has no libraries.
 fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
     println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());

@@ -9,7 +9,7 @@ const ROUTER_V4: [u8; 4] = [192, 0, 2, 1];
 const ROUTER_V6: [u8; 16] = [0xfd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const CHECK_AT: usize = 2;
 
-/// The frame in which the sender of `frame` is told so. Of the packet, `quoted_bytes` behind the IP
+/// The frame that reports it to the sender of `frame`. Of the packet, `quoted_bytes` behind the IP
 /// header are quoted.
 pub fn too_big(frame: &[u8], at: &Headers, mtu_bytes: u32, quoted_bytes: usize) -> Vec<u8> {
     let packet = &frame[at.l3..at.end.min(at.l4 + quoted_bytes)];

@@ -1,4 +1,4 @@
-//! Whether the peer has acknowledged all that was written to a TCP socket, and to be told when.
+//! Whether the peer has acknowledged all that was written to a TCP socket, and a notice when it has.
 
 use crate::error::{Doing, Result};
 use crate::system::check;

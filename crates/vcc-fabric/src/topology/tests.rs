@@ -56,8 +56,8 @@ fn every_host_reaches_every_other() {
     }
 }
 
-/// Whatever the topology sends where nothing else is said goes through its bottleneck, and so do
-/// probes.
+/// Traffic between the topology's default senders and receivers goes through its bottleneck, and
+/// so do probes.
 #[test]
 fn flows_and_probes_cross_the_bottleneck() {
     for kind in ALL {

@@ -17,7 +17,7 @@ impl Segments for EceIgnored {
     }
 }
 
-/// Each segment says that the window was reduced.
+/// Each segment reports that the window was reduced.
 pub struct CwrSet;
 
 impl Segments for CwrSet {

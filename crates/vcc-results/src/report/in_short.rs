@@ -8,7 +8,7 @@ pub use spec::{InShort, Seen};
 use super::CaseReport;
 use crate::result::statistics::median;
 
-/// None if a case was not run. If no run is valid, uses the invalid ones and says so.
+/// None if a case was not run. If no run is valid, uses the invalid ones and states it.
 pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     let find = |seen: &Seen| cases.iter().find(|case| case.name == seen.case);
     let (problem, cure) = (find(&spec.problem)?, find(&spec.cure)?);

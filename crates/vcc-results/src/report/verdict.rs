@@ -136,7 +136,7 @@ fn judgement(
 }
 
 impl Verdict {
-    /// The bounds in words; `other` is the case to compare with, if it is to be named.
+    /// The bounds in words; `other` is the case to compare with, if the text names it.
     pub(super) fn wanted(&self, other: Option<&str>) -> String {
         wanted((self.min, self.max), self.spread, other)
     }

@@ -61,7 +61,7 @@ pub(super) struct File {
     pub duration: Duration,
     #[serde(default)]
     pub observe: Observe,
-    /// Read here to be checked; what a case makes of it counts.
+    /// Read here to be checked; the value that a case makes of it applies.
     #[serde(default, rename = "receivers")]
     pub _receivers: Receivers,
     pub guests: Vec<Group>,
@@ -155,7 +155,7 @@ pub(super) struct Setup {
     pub flows: Vec<FlowGroup>,
 }
 
-/// Sampling beside the counters.
+/// Sampling besides the counters.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Observe {
