@@ -106,7 +106,7 @@ done
 [ -z "$quick" ] || : >"$root/short"
 pack "$root" "$work/base"
 
-# boot DIRECTORY: prints what its machine prints. With one CPU, since kernels change code that other CPUs
+# boot DIRECTORY: prints its machine's output. With one CPU, since kernels change code that other CPUs
 # run in a way that QEMU, without KVM, at times does not follow.
 boot() {
 	local own
@@ -163,7 +163,7 @@ row() {
 				cell[name] = result
 			if (result == "ok" && name == "beside DCTCP")
 				cell[name] = substr(said, match(said, /[0-9.]*$/))
-			# What attaching is refused for is what doctor says, too.
+			# The reason for which attaching is refused is also doctor's.
 			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
 				gsub(/`/, "\"", said)
 				gsub(/[|]/, "\\\\|", said)

@@ -22,7 +22,7 @@ fn share(percent: u32) -> Share {
     Share { percent, period_ns: SLICE_NS }
 }
 
-/// A core on which a number of virtual machines run besides a guest; each computes for `percent`.
+/// A core on which a number of virtual machines run besides a guest; each computes `percent` of the time.
 fn core(scheduler: Scheduler, others: usize, percent: u32) -> Core {
     let background = vec![share(percent); others];
     Core { scheduler, background, wakeup_ns: 0, driver_ns: None }
