@@ -20,7 +20,7 @@ pub struct Impairments {
     pub late_max_ns: u64,
     /// One bit behind the Ethernet header is another.
     pub corrupt_permille: u32,
-    /// About so often, the path stands still for `spike_ns`, and lets all go at its end; 0: never.
+    /// About this often, the path stands still for `spike_ns` and then releases all frames; 0: never.
     pub spike_every_ns: u64,
     pub spike_ns: u64,
 }

@@ -1,4 +1,4 @@
-//! Others that fill the queue toward the peer: datagrams of the host's, as many as its socket may have in it.
+//! Other traffic that fills the queue toward the peer: datagrams of the host, as many as its socket may hold.
 
 use super::network::{Network, PEER};
 use super::turns::{self, Part};

@@ -52,7 +52,7 @@ pub(super) struct Machines {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Verdicts {
-    /// The peer asks the guest so often on a connection, by so many bytes, and gets them back.
+    /// Requests of the peer to the guest on a connection, each of `ask_bytes`, which come back.
     pub asks: u32,
     pub ask_bytes: u32,
     /// The largest window of the peer, so that the guest fills no queue.

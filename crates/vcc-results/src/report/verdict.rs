@@ -110,7 +110,7 @@ fn is_scattered(metric: &MetricReport, spread: f64) -> bool {
     (max - median).max(median - min) > spread * median.abs()
 }
 
-/// Whether as many runs have the metric as a verdict takes: of some it may not be had.
+/// Whether enough runs for a verdict have the metric: some runs may lack it.
 fn is_whole(metric: Option<&MetricReport>, runs: u32) -> bool {
     metric.is_some_and(|metric| metric.runs >= runs)
 }

@@ -118,7 +118,7 @@ pub(super) struct Network {
 #[serde(deny_unknown_fields)]
 pub(super) struct SwitchMemory {
     pub bytes: Bytes,
-    /// No queue may have more than so many times what is free.
+    /// A queue's limit, as a multiple of the free memory.
     pub alpha: Alpha,
 }
 

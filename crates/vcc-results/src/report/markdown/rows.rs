@@ -10,7 +10,7 @@ use crate::report::record::Record;
 /// Columns besides those of the label and of the cases; the first three are of the last case.
 const BESIDE: [&str; 4] = ["paper", "required", "verdict", "measured"];
 
-/// A row that there is a result for is written anew, any other is kept as it stands in `before`.
+/// A row with a result is written anew, any other is kept as it is in `before`.
 pub fn block(
     spec: &Table,
     before: &str,
