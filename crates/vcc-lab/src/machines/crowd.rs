@@ -1,4 +1,4 @@
-//! Other traffic that fills the queue toward the peer: datagrams of the host, as many as its socket may hold.
+//! Other traffic that fills the queue toward the peer: datagrams of the host, as many as its socket holds.
 
 use super::network::{Network, PEER};
 use super::turns::{self, Part};

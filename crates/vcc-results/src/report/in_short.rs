@@ -38,7 +38,7 @@ pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     Some(text)
 }
 
-/// By the valid runs, or by all if none is.
+/// By the valid runs, or by all if no run is valid.
 fn figure(case: &CaseReport, metric: &str) -> Option<f64> {
     let counted = case.metrics.get(metric).map(|it| it.median);
     let values = || case.runs.iter().filter_map(|run| run.metrics.get(metric).copied());

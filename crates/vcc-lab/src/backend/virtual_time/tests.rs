@@ -1,5 +1,5 @@
-//! Whole runs with guests that share a core, or whose cards are told apart. They need what the
-//! guests' kernel is built with.
+//! Whole runs with guests that share a core, or whose cards interrupt at different intervals. They
+//! need what the guests' kernel is built with.
 
 use super::*;
 use crate::scenario::{Core, Flow, Guest, Limits, Scheduler, Share, Translation, Vcpu, made};
@@ -223,7 +223,7 @@ fn strobe(cores: Vec<Core>) -> Scenario {
     scenario
 }
 
-/// A server on a core of its own answers as often as the one that has to wait for its core.
+/// A server on a core of its own answers as often as the server that has to wait for its core.
 #[test]
 fn a_strobe_asks_again_when_all_have_answered() {
     if !can_attach() {
@@ -257,7 +257,7 @@ fn split() -> Translation {
     Translation { params, share: None, buffer: BufferSpec::default() }
 }
 
-/// How long each of three transfers of 100 KB takes, one after another, beside a core that two others use.
+/// The durations of three transfers of 100 KB, one after another, with a core that two others use too.
 fn transfers_ns(change: impl Fn(&mut Scenario), until: Until, seed: u64) -> Vec<u64> {
     let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
     let pattern = Pattern::Transfers(Transfers { bytes, count, every_ms: None, until });
@@ -403,8 +403,8 @@ fn an_absence_is_no_idle_time_with_pvtcp() {
     assert!(small * 20 >= usual * 19, "{small} {usual}");
 }
 
-/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another
-/// run, and one asked for what is usual the same.
+/// A bulk flow's frames come so close that a card set to interrupt for each of them makes another
+/// run; a card set to the usual interval makes the same run.
 #[test]
 fn a_card_interrupts_as_often_as_it_is_asked_to() {
     if !can_attach() {
