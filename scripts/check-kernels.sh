@@ -163,7 +163,7 @@ row() {
 				cell[name] = result
 			if (result == "ok" && name == "beside DCTCP")
 				cell[name] = substr(said, match(said, /[0-9.]*$/))
-			# The reason for which attaching is refused is also doctor's.
+			# Attaching is refused for the reason that doctor reports, too.
 			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
 				gsub(/`/, "\"", said)
 				gsub(/[|]/, "\\\\|", said)
