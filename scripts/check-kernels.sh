@@ -2,7 +2,7 @@
 # Boots the kernels of Debian's distributions in QEMU, without KVM, and checks in each what vcc does:
 # guest/kernels/init has the checks. The long form writes the tables of docs/kernels.md.
 #
-#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab is beside it
+#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab is next to it
 #
 # --quick: the oldest kernel that vcc supports and the newest, with three checks in each.
 # --only PATTERN: the kernels whose release contains it; the tables stay as they are.
@@ -106,7 +106,7 @@ done
 [ -z "$quick" ] || : >"$root/short"
 pack "$root" "$work/base"
 
-# boot DIRECTORY: prints what its machine says. With one CPU, since kernels change code that other CPUs
+# boot DIRECTORY: prints its machine's output. With one CPU, since kernels change code that other CPUs
 # run in a way that QEMU, without KVM, at times does not follow.
 boot() {
 	local own
@@ -163,7 +163,7 @@ row() {
 				cell[name] = result
 			if (result == "ok" && name == "beside DCTCP")
 				cell[name] = substr(said, match(said, /[0-9.]*$/))
-			# What attaching is refused for is what doctor says, too.
+			# Attaching is refused for the reason that doctor reports, too.
 			if (result != "ok" && !(name == "doctor" && text ~ /datapath|kernel/)) {
 				gsub(/`/, "\"", said)
 				gsub(/[|]/, "\\\\|", said)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the path of a bounded model checker, CBMC 6 or newer: the installed one, or Debian 13's, which
 # is taken apart below the cache directory together with the libraries that it needs, and with CaDiCaL
-# beside it: Debian's CBMC has MiniSat alone, which takes three times as long. 100 MB.
+# next to it: Debian's CBMC has MiniSat alone, which takes three times as long. 100 MB.
 #
 # Exit code 77: it is not installed, and this machine cannot fetch it.
 #

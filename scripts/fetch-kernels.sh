@@ -2,8 +2,8 @@
 # Prints Debian's kernels for x86, a line each, the oldest first: release, distribution, and the
 # directory of `vmlinuz` and `modules/`, with tabs between them. They are taken apart below the cache
 # directory, with the modules that scripts/check-kernels.sh loads and no others. 250 MB are downloaded
-# and 220 MB are kept. Where the archive has but the image, `modules/` has the file `lack`, which says
-# what is not there.
+# and 220 MB are kept. Where the archive has only the image, `modules/` has the file `lack`, which names
+# what is missing.
 #
 # There is a kernel of each minor version in the distributions below, the newest of it, and with
 # PREEMPT_RT the ones of 6.12 and of the newest. Which these are is found out once: for newer ones,
@@ -128,7 +128,7 @@ decompress() {
 	esac
 }
 
-# take MODULE: with what it depends on before it, as a module says itself.
+# take MODULE: after the modules that it depends on, which a module names itself.
 take() {
 	[ ! -e "$out/modules/$1.ko" ] || return 0
 	# A `-` in a file's name is a `_` in that of the module.

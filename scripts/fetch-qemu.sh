@@ -54,7 +54,7 @@ work=$(mktemp -d "$cache/qemu-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# The machine's own list of packages is left alone, and so is what is installed: none of it counts.
+# The machine's own list of packages is left alone and so is what is installed; neither is considered.
 # shellcheck disable=SC2016 # a variable of apt's
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
 [ -n "$mirror" ] || mirror=http://deb.debian.org/debian

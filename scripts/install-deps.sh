@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs missing packages that building vcc needs; returns at once if none is missing. With `test`,
 # also the packages that only tests use; with `verify`, those of scripts/verify.sh; with `release`, what
-# builds for the other architecture of a release, whose packages of libraries apt is told of.
+# builds for the other architecture of a release, whose library packages are made known to apt.
 set -eu
 
 # clang compiles the BPF programs and llvm-strip strips them; libclang is for bindgen; libbpf-dev and

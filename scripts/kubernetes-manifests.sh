@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes what packaging/kubernetes has of other sources: crds.yaml, which is the command's, and agent.yaml,
 # which is the chart's with its default values. `kubernetes-manifests.sh [--check] BINARY`; with --check it
-# says what is stale and fails. Exit code 77 means that helm is missing, for the reason in the last line.
+# names what is stale and fails. Exit code 77 means that helm is missing, for the reason in the last line.
 set -eu
 cd "$(dirname "$0")/.."
 check=

@@ -27,7 +27,7 @@ echo 'int main(void) { return 0; }' |
 	"$clang" -fsanitize=$sanitizers -x c - -o "$work/probe" 2>"$log" ||
 	fail "$clang has no sanitizers (apt-get install libclang-rt-16-dev): $(tail -n 1 "$log")"
 
-# Only what is for the target: build scripts run as they are. Whatever is found ends the test. An array at
+# Only what is for the target: build scripts run as they are. Any finding ends the test. An array at
 # the end of a struct has the length that it is declared with.
 variable=${host//-/_}
 export "CC_$variable=$clang"

@@ -43,8 +43,8 @@ check() {
 	esac
 }
 
-# conclude NAME STATUS FILE: what a test script has said. Exit code 77 means skipped, for the reason in its last
-# line before its times.
+# conclude NAME STATUS FILE: what a test script has printed. Exit code 77 means skipped, for the reason in its
+# last line before its times.
 conclude() {
 	printf '== %s\n' "$1"
 	cat "$3"
@@ -68,8 +68,8 @@ check_or_skip() {
 	conclude "$name" $status "$log"
 }
 
-# begin_beside: from here on, commands run beside what this script runs, one after the other and with what the
-# others leave of the CPUs. Reads a name and a command from each line.
+# begin_beside: from here on, commands run in parallel to what this script runs, one after the other and with
+# what the others leave of the CPUs. Reads a name and a command from each line.
 begin_beside() {
 	local queue=$work/beside.${#beside[@]}
 	mkdir "$queue"
@@ -90,7 +90,7 @@ begin_beside() {
 	beside+=($!)
 }
 
-# Waits for them all, and prints what they have said.
+# Waits for them all, and prints their output.
 conclude_beside() {
 	local queue nth name
 	wait "${beside[@]}"
@@ -172,7 +172,7 @@ check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 tests='--workspace --lib --bins --tests'
 check 'tests compile' $CARGO test $tests --no-run --quiet
 
-# The binary that the tests have built; vcc-lab is beside it.
+# The binary that the tests have built; vcc-lab is next to it.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 begin_beside <<-END
 	faults:faults/run.sh --quick

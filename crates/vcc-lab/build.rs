@@ -13,7 +13,7 @@ fn main() -> io::Result<()> {
     build_agent(&crates.join("vcc-traffic"), &out)
 }
 
-/// Statically linked, for there is nothing beside it in a guest.
+/// Statically linked, because a guest has no libraries.
 fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
     println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());
@@ -39,7 +39,7 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     fs::copy(directory.join(target).join("release/vcc-agent"), out.join("vcc-agent")).map(drop)
 }
 
-/// What the flags of this build say of paths, for it may have to be the same in any directory.
+/// The path prefixes that the flags of this build remap: a build may have to be the same in any directory.
 fn remapped() -> String {
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let of_paths = flags.split('\u{1f}').filter(|flag| flag.starts_with("--remap-path-prefix="));

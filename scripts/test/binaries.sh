@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds and runs the tests of all crates, and prints what each test binary says when it has ended. Cargo
-# runs one binary after the other; here some run beside each other, because many tests wait for most of
+# Builds and runs the tests of all crates, and prints what each test binary prints when it has ended. Cargo
+# runs one binary after the other; here some run in parallel, because many tests wait for most of
 # their time: for timers, guests, servers or a browser.
 #
 #   binaries.sh    environment: CARGO, and JOBS: how many binaries run at a time (as many as CPUs)
@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 export work
 
-# Cargo says to its runner what it would run, and where. No crate has documentation tests: the lines of the
+# Cargo passes to its runner what it would run, and where. No crate has documentation tests: the lines of the
 # documentation are tests of the command.
 # shellcheck disable=SC2016 # for the shell of the runner
 note='printf "%s\0" "$CARGO" "$PWD" "$0" >>"$work/binaries"'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. That of the lab is beside BINARY, as
-# BINARY-lab. Exit code 77 means skipped, for the reason in the last line.
+# Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. That of the lab is next to
+# BINARY, as BINARY-lab. Exit code 77 means skipped, for the reason in the last line.
 #
 # dpkg installs the packages on this machine's system under a temporary overlay, in namespaces with a
 # BPF file system of their own.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests `make install` and `make uninstall` of binaries in a directory: `install.sh BINARY`. That of the lab is
-# beside BINARY, as BINARY-lab.
+# next to BINARY, as BINARY-lab.
 set -eu
 cd "$(dirname "$0")/../.."
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Validates packaging/kubernetes by Kubernetes' own schemas, and its policy by vcc: `kubernetes.sh
-# BINARY`. Exit code 77 means skipped, for the reason in the last line. What a real API server says of the
-# chart is a test of vcc-testing.
+# BINARY`. Exit code 77 means skipped, for the reason in the last line. What a real API server reports about
+# the chart is a test of vcc-testing.
 set -eu
 cd "$(dirname "$0")/../.."
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tests what a release has beside packages, for this machine's architecture, of one binary: the container
+# Tests what a release has besides packages, for this machine's architecture, of one binary: the container
 # image, the bill of materials, the notes: `release.sh BINARY`. Exit code 77 means skipped, for the reason in
 # the last line. scripts/check-reproducible.sh makes and compares whole releases.
 set -eu

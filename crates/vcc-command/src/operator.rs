@@ -9,7 +9,7 @@ const NAME: &str = "vcc";
 /// The context of an error of running it.
 pub const CANNOT_RUN_OPERATOR: &str = "cannot run vcc (looked for beside vcc-lab, then in $PATH)";
 
-/// `vcc`: the one beside this program, otherwise the one in $PATH.
+/// `vcc`: the one next to this program, otherwise the one in $PATH.
 pub fn operator() -> Command {
     Command::new(beside_this_program().unwrap_or_else(|| NAME.into()))
 }

@@ -14,7 +14,7 @@ pub struct Ect {
 }
 
 impl Ect {
-    /// Retransmissions are not ECT (RFC 3168, 6.1.5), so the majority says which it is.
+    /// Retransmissions are not ECT (RFC 3168, 6.1.5), so the majority decides.
     pub fn is_capable(&self) -> bool {
         self.capable > self.not_capable
     }

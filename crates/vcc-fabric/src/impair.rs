@@ -1,4 +1,4 @@
-//! What a bad path does to frames beside delaying and queueing them: it loses, repeats and changes
+//! What a bad path does to frames besides delaying and queueing them: it loses, repeats and changes
 //! them, lets them overtake each other, and stands still for a moment. As if all of that happened on
 //! the last link, where order and times of the others do not depend on it.
 
@@ -20,7 +20,7 @@ pub struct Impairments {
     pub late_max_ns: u64,
     /// One bit behind the Ethernet header is another.
     pub corrupt_permille: u32,
-    /// About so often, the path stands still for `spike_ns`, and lets all go at its end; 0: never.
+    /// About this often, the path stands still for `spike_ns` and then releases all frames; 0: never.
     pub spike_every_ns: u64,
     pub spike_ns: u64,
 }
@@ -42,7 +42,7 @@ pub(super) struct Impairer {
     random: SplitMix64,
     late: BinaryHeap<Reverse<Late>>,
     order: u64,
-    /// When the path stands still next, or does now, and when it goes on.
+    /// When the path stands still next, or does now, and when it moves again.
     spike_ns: u64,
     spike_end_ns: u64,
 }

@@ -101,8 +101,8 @@ pub struct Fabric {
     impairer: Option<Impairer>,
     path_mtus: Vec<PathMtu>,
     spare: Vec<Vec<u8>>,
-    /// Up to when nothing is left to move: whatever hosts sent until then has come in when the next
-    /// delivery is asked for.
+    /// Nothing is left to move up to this time: all that hosts sent until then has come in when the
+    /// next delivery is asked for.
     moved_to_ns: Option<u64>,
 }
 

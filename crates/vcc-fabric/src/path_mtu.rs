@@ -1,5 +1,5 @@
-//! A path whose MTU changes. What is too big for it is lost, and a router tells its sender (RFC 1191, 4;
-//! RFC 4443, 3.2), or what tells it is filtered. As if all of that happened before the last link.
+//! A path whose MTU changes. Packets too big for it are lost, and a router reports it to their sender
+//! (RFC 1191, 4; RFC 4443, 3.2), or this report is filtered. As if all of that happened before the last link.
 
 use vcc_frames::icmp;
 
@@ -10,7 +10,7 @@ use crate::frame;
 pub struct PathMtu {
     pub from_ns: u64,
     pub mtu_bytes: u16,
-    /// Senders are told what is too big.
+    /// Senders receive a report of packets that are too big.
     pub tells: bool,
 }
 

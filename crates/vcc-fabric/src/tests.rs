@@ -101,8 +101,8 @@ fn frames_for_nobody_go_nowhere() {
     assert_eq!(drain(&mut fabric), []);
 }
 
-/// Whatever is sent whenever: deliveries come in the order of virtual time, none is early, and
-/// what is delivered or dropped is what was sent.
+/// For any frames, sent at any times: deliveries come in the order of virtual time, none is early,
+/// and the frames delivered or dropped are those that were sent.
 #[test]
 fn virtual_time_never_runs_backwards_and_frames_are_conserved() {
     let queue = r#"kind = "tail-drop"

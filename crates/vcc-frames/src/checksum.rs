@@ -37,7 +37,7 @@ fn ip_sum(frame: &[u8], at: &Headers) -> u16 {
     sum(&[&frame[at.l3..at.l4]])
 }
 
-/// The checksum of a UDP datagram between two addresses; its own checksum field counts as it is.
+/// The checksum of a UDP datagram between two addresses; its own checksum field is summed as it is.
 pub fn udp(addresses: &[u8], datagram: &[u8]) -> u16 {
     let length = (datagram.len() as u32).to_be_bytes();
     !sum(&[addresses, &[0, PROTOCOL_UDP], &length, datagram])

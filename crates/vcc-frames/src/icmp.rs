@@ -9,8 +9,8 @@ const ROUTER_V4: [u8; 4] = [192, 0, 2, 1];
 const ROUTER_V6: [u8; 16] = [0xfd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const CHECK_AT: usize = 2;
 
-/// The frame in which the sender of `frame` is told so. Of the packet, `quoted_bytes` behind the IP
-/// header are quoted.
+/// The frame that reports to the sender of `frame` that it is too big. Of the packet,
+/// `quoted_bytes` behind the IP header are quoted.
 pub fn too_big(frame: &[u8], at: &Headers, mtu_bytes: u32, quoted_bytes: usize) -> Vec<u8> {
     let packet = &frame[at.l3..at.end.min(at.l4 + quoted_bytes)];
     let head = if at.ipv6 { [2, 0, 0, 0] } else { [3, 4, 0, 0] };

@@ -2,8 +2,8 @@
 //! datapath, for guests that cheat in the lab, and for tests.
 //!
 //! This crate shares no code with the datapath, the engine or the driver domain, not even the
-//! numbers of the wire formats: what it builds and sums up is what their parsers, rewriting and
-//! checksums are tested against.
+//! numbers of the wire formats: their parsers, rewriting and checksums are tested against the frames
+//! and sums of this crate.
 
 pub mod checksum;
 mod ecn;

@@ -36,7 +36,7 @@ pub struct Packet {
     pub ack: u32,
     pub flags: u16,
     pub window: u16,
-    /// The urgent pointer, which counts with URG.
+    /// The urgent pointer, which is valid only with URG.
     pub urgent: u16,
     /// A multiple of four bytes.
     pub options: Vec<u8>,

@@ -117,7 +117,7 @@ fn holds_until_it_ends() {
     }
     let controls = load();
     println!("{TELLS} {}", kernel_names(&controls).join(" "));
-    // Until the parent is gone, whichever ends first.
+    // Holds them until it is ended, at the latest until the parent is gone.
     let _ = io::stdin().read(&mut [0]);
 }
 

@@ -34,7 +34,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// The cases that are to be run, of all that an experiment has.
+    /// The cases to run, of all that an experiment has.
     pub fn chosen<'a, C>(
         &self,
         experiment: &str,

@@ -161,7 +161,7 @@ fn too_few_signs_are_unknown() {
         guess(&PATH, 300, fixed),
         // The peer's window.
         guess(&Path { shown_segs: 90, ..PATH }, 300, fixed),
-        // 4 segments: 0.5 and 0.7 cannot be told apart.
+        // 4 segments: 0.5 and 0.7 cannot be distinguished.
         guess(&Path { bdp_segs: 3.0, room_segs: 5.0, ..PATH }, 300, aimd(1.0, 0.5)),
         // Inconsistent reductions.
         {

@@ -1,6 +1,6 @@
 //! Colours of shapes, and the classes by which a page overrides them.
 
-/// Colours that people with colour-blindness can tell apart (Okabe and Ito 2008).
+/// Colours that people with colour-blindness can distinguish (Okabe and Ito 2008).
 const SERIES: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 

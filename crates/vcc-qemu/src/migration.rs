@@ -63,12 +63,12 @@ fn is_early(error: &Error) -> bool {
 }
 
 /// Moves the machine behind the monitor at `from` to the QEMU behind the one at `to`. `meanwhile` is
-/// called when the guest has stopped here and before it goes on there.
+/// called when the guest has stopped here and before it continues there.
 pub(crate) fn migrate(from: &Path, to: &Path, meanwhile: impl FnOnce()) -> io::Result<()> {
     let uri = format!("unix:{}", to.with_extension("incoming").display());
     Monitor::connect(to)?.execute("migrate-incoming", json!({ "uri": uri }))?;
     let mut monitor = Monitor::connect(from)?;
-    // The guest goes on here if the other side fails, of which the return path tells.
+    // The guest continues here if the other side fails, which the return path reports.
     let capabilities = ["pause-before-switchover", "return-path"]
         .map(|name| json!({ "capability": name, "state": true }));
     monitor.execute("migrate-set-capabilities", json!({ "capabilities": capabilities }))?;

@@ -55,7 +55,7 @@ impl Vm {
     }
 
     /// Moves to another QEMU, in the calling thread's network namespace, with the back end `netdev`
-    /// there. `meanwhile` is called when the guest has stopped here and before it goes on there.
+    /// there. `meanwhile` is called when the guest has stopped here and before it continues there.
     pub fn migrate(
         &mut self,
         image: &Image,

@@ -1,11 +1,11 @@
-//! Whether the peer has acknowledged all that was written to a TCP socket, and to be told when.
+//! Whether the peer has acknowledged all that was written to a TCP socket, and a notice when it has.
 
 use crate::error::{Doing, Result};
 use crate::system::check;
 use socket2::Socket;
 use std::os::fd::AsRawFd;
 
-/// Lets the socket's error queue, and so whoever polls the socket, hear when the bytes written from
+/// Makes the socket's error queue, and so a poll of the socket, report when the bytes written from
 /// now on are acknowledged (Documentation/networking/timestamping.rst).
 ///
 /// # Errors

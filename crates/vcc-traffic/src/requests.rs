@@ -52,7 +52,7 @@ pub struct ClientPlan {
 }
 
 impl RequestsPlan {
-    /// What is wrong with it, of a guest that sends so many flows.
+    /// The first problem of the plan; `is_asking` is true for the flows on which requests are sent.
     pub(crate) fn problem(&self, is_asking: impl Fn(usize) -> bool) -> Option<String> {
         let pooled = self.pools.values().flatten().copied();
         let of_clients = self.clients.iter().flat_map(|client| client.flows.iter().copied());

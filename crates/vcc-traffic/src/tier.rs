@@ -1,5 +1,5 @@
 //! A server of a tier: to respond to a request, it asks others first. It neither reads nor writes:
-//! it is told what has come, and says what to send.
+//! its caller passes in what has come, and it returns what to send.
 
 use crate::requests::{Call, RequestsPlan};
 use std::collections::{BTreeMap, VecDeque};

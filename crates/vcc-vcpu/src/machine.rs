@@ -51,8 +51,8 @@ impl Machine {
 }
 
 impl Reading {
-    /// Since a reading before, of the CPU that wanted to run for the longest time: one that waits stops
-    /// its connections, however many others sleep.
+    /// Shares since an earlier reading, of the vCPU that was runnable longest: a vCPU that waits stops its
+    /// connections, however many others sleep.
     pub fn since(&self, before: &Self) -> Option<Shares> {
         let interval = self.at.saturating_duration_since(before.at);
         let pairs = before.cpus.iter().zip(&self.cpus);

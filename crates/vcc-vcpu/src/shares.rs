@@ -19,7 +19,7 @@ pub struct Shares {
     pub idle: f64,
 }
 
-/// What a guest's CPU wants for, in the sense of what would let it answer sooner.
+/// What a guest's CPU lacks: what would let it answer sooner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// It does not run for a good part of the time in which it has work.

@@ -44,7 +44,7 @@ pub trait Queue: Send {
 
 /// Parameters of a queue, from which one is built for each link.
 pub trait QueueSpec {
-    /// `Err` says which parameter cannot be, and what would do.
+    /// `Err` names the invalid parameter, and what would be valid.
     fn build(&self, rate_bps: u64, seed: u64) -> Result<Box<dyn Queue>, String>;
 }
 

@@ -143,8 +143,8 @@ pub struct ProbeEnds {
 pub struct Topology {
     pub(super) links: Vec<LinkSpec>,
     pub receivers: Range<HostId>,
-    /// The receiver that each guest sends to where nothing else is said; none in a network where
-    /// all hosts are guests.
+    /// The receiver that each guest sends to by default; none in a network where all hosts are
+    /// guests.
     pub peers: Vec<HostId>,
     pub bottleneck: LinkId,
     /// Ends of the probes' path, in a network that was built with probes.

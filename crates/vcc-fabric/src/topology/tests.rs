@@ -56,8 +56,7 @@ fn every_host_reaches_every_other() {
     }
 }
 
-/// Whatever the topology sends where nothing else is said goes through its bottleneck, and so do
-/// probes.
+/// Traffic of each guest to its default receiver goes through the bottleneck, and so do probes.
 #[test]
 fn flows_and_probes_cross_the_bottleneck() {
     for kind in ALL {

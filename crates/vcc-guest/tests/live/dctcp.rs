@@ -199,7 +199,7 @@ fn every_reduction_is_by_half_of_alpha() {
     });
 }
 
-/// 3.5: a loss halves the window, whatever alpha.
+/// 3.5: a loss halves the window, for any alpha.
 #[track_caller]
 fn check_loss(segments: usize, is_lost: impl Fn(u32) -> bool + Sync, ca_state: u32) {
     const QUIET_SEGMENTS: u32 = 2_000;

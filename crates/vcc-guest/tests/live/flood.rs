@@ -160,7 +160,7 @@ fn after_a_timeout_newreno_starts_slowly() {
     });
 }
 
-/// RFC 3168, 6.1.2: a mark halves the window once per window of data, and CWR says so.
+/// RFC 3168, 6.1.2: a mark halves the window once per window of data, and CWR reports it.
 #[test]
 fn a_mark_that_reaches_the_guest_halves_newrenos_window() {
     const MARKED: u32 = 20;

@@ -1,4 +1,4 @@
-//! Law 11: in shadow mode beside a native sender of the same algorithm, the engine computes that
+//! Law 11: in shadow mode next to a native sender of the same algorithm, the engine computes that
 //! sender's own alpha.
 
 use std::iter;

@@ -11,7 +11,7 @@ use vcc_guest::CongestionControls;
 use vcc_results::result::{Backend, RunData};
 use vcc_uml::Kernel;
 
-/// Whether the backend can run a scenario, told before anything is built for it.
+/// Checks, before anything is built for a scenario, whether the backend can run it.
 pub fn check(backend: Backend, scenario: &Scenario) -> Result<()> {
     match backend {
         Backend::Live => live::check(scenario),
@@ -42,7 +42,7 @@ impl HostKernels {
         }
     }
 
-    /// `tick` is told how many seconds are left, and in virtual time how far it is.
+    /// `tick` receives the seconds that are left, and in virtual time how far the run is.
     pub fn run_once(
         &self,
         scenario: &Scenario,

@@ -31,7 +31,7 @@ impl Segments for Split {
 /// Each acknowledgement is followed by so many duplicates (RFC 5681, 2).
 const DUPLICATES: usize = 3;
 
-/// A sender in fast recovery takes each duplicate for a segment that has left the network.
+/// A sender in fast recovery treats each duplicate as a segment that has left the network.
 pub struct Duplicates;
 
 impl Segments for Duplicates {

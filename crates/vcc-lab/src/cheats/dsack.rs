@@ -6,7 +6,7 @@ use vcc_frames::Packet;
 use vcc_frames::options;
 use vcc_uml::Tampered;
 
-/// The most blocks beside timestamps (RFC 2018, 3).
+/// The most blocks besides timestamps (RFC 2018, 3).
 const BLOCKS_MOST: usize = 3;
 
 #[derive(Default)]
@@ -17,8 +17,8 @@ struct Repaired {
     blocks: Vec<(u32, u32)>,
 }
 
-/// Says of each retransmission that it was needless, so that the sender undoes the reduction that
-/// came with it (RFC 3708; RFC 8985, 7).
+/// Reports each retransmission as needless, so that the sender undoes the reduction that came with
+/// it (RFC 3708; RFC 8985, 7).
 #[derive(Default)]
 pub struct Undo(Connections<Repaired>);
 

@@ -52,8 +52,8 @@ impl Segments for TinySegments {
 /// Segments with data between two injections.
 const INJECT_EVERY: u32 = 100;
 
-/// Before each hundredth segment come a SYN, a RST beside the sequence number that the peer expects
-/// (it answers both with a challenge ACK), and a RST with it whose checksum is wrong.
+/// Before each hundredth segment come a SYN, a RST one beyond the sequence number that the peer
+/// expects (it answers both with a challenge ACK), and a RST at this number with a wrong checksum.
 #[derive(Default)]
 pub struct OwnSynRst(Connections<u32>);
 

@@ -5,7 +5,7 @@ use vcc_frames::Packet;
 use vcc_frames::wire::{ACK, CE, CWR, ECE, ECN_MASK, ECT_0, SYN};
 use vcc_uml::Tampered;
 
-/// The kernel never hears of a mark.
+/// The kernel never learns of a mark.
 pub struct EceIgnored;
 
 impl Segments for EceIgnored {
@@ -17,7 +17,7 @@ impl Segments for EceIgnored {
     }
 }
 
-/// Each segment says that the window was reduced.
+/// Each segment reports that the window was reduced.
 pub struct CwrSet;
 
 impl Segments for CwrSet {

@@ -1,5 +1,5 @@
 //! What a dishonest guest does to its segments, between its kernel and its port. The kernel itself
-//! stays an honest Linux: it is told what makes it send too much, or what it says is changed.
+//! stays an honest Linux: it receives segments that make it send too much, or its own are changed.
 //!
 //! A cheat is a file, or a part of one, and a line in [`CHEATS`].
 

@@ -25,7 +25,7 @@ fn read(frames: &[Vec<u8>]) -> Vec<Packet> {
     frames.iter().map(read).collect()
 }
 
-/// What an honest guest's kernel would hear and say.
+/// Whether the cheat passes a segment as the guest sent it.
 fn passes(tamper: &mut dyn Tamper, segment: &Packet) -> bool {
     let frame = segment.frame();
     tamper.sends(frame.clone()).sent == [frame]

@@ -19,7 +19,7 @@ pub fn check_names<'a>(cases: impl Iterator<Item = (usize, &'a str)>) -> Checked
     Ok(())
 }
 
-/// Fails if the figure that stands for the experiment is none of its metrics and cases.
+/// Fails if the experiment's headline figure is not one of its metrics and cases.
 pub fn check_headline<'a>(
     headline: Option<&Headline>,
     check_metric: impl Fn(&str) -> Result<(), String>,

@@ -80,7 +80,7 @@ fn has_group(file: &File, name: &str) -> bool {
     file.guests.iter().any(|group| group.name == name)
 }
 
-/// What tells the cases of one entry apart.
+/// The values that distinguish the cases of one entry.
 #[derive(Default)]
 struct Variant {
     /// Groups of guests that have another number of them.

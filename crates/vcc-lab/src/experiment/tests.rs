@@ -122,7 +122,7 @@ fn shadow_mode_gives_no_ecn() {
     assert!(!scenario(&experiment).guests[2].fabric_ecn());
 }
 
-/// vcc's list of keys says which underlays there are.
+/// vcc's list of keys names the underlays.
 #[test]
 fn an_underlay_that_vcc_does_not_have_is_refused_with_its_line() {
     let source =

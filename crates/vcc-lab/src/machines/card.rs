@@ -55,7 +55,7 @@ impl Card {
         self.directory.path().join("card")
     }
 
-    /// Where `vcc domain` tells its status.
+    /// The socket on which `vcc domain` reports its status.
     pub fn status_socket(&self) -> Option<PathBuf> {
         let socket = || self.directory.path().join("domains").join(TAP);
         (self.kind == CardKind::Domain).then(socket)
@@ -186,7 +186,7 @@ fn set_congestion_control(vm: &mut Vm, name: &str) -> Result<()> {
     }
 }
 
-/// Whether a program is missing that the case needs is told before anything is made.
+/// Checks, before anything is made, that no program that a case needs is missing.
 pub fn check_programs(cases: &[&Case]) -> Result<()> {
     if !vcc_qemu::has_qemu() {
         return Err(program::missing("qemu-system-x86_64", "qemu-system-x86"));

@@ -1,4 +1,4 @@
-//! Others that fill the queue toward the peer: datagrams of the host's, as many as its socket may have in it.
+//! Other traffic that fills the queue toward the peer: datagrams of the host, as many as its socket holds.
 
 use super::network::{Network, PEER};
 use super::turns::{self, Part};
@@ -30,7 +30,7 @@ impl Crowd {
     /// Keeps a queue of about this delay.
     pub fn start(network: &Network, rate_mbps: u32, queue_ms: u32) -> Result<Self> {
         let queue_bytes = u64::from(rate_mbps) * u64::from(queue_ms) * 1000 / 8;
-        // A socket goes on when half of it is free, so three quarters of it are in the queue.
+        // A socket sends again when half of it is free, so three quarters of it are in the queue.
         let charged_bytes = queue_bytes * 4 / 3 / FRAME_BYTES * CHARGED_BYTES;
         let _sink = network.peer.inside(|| {
             UdpSocket::bind((PEER, PORT)).doing(|| "make a socket for the crowd's peer".into())
@@ -67,7 +67,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // An error was told by `check`, or came too late to matter.
+            // An error was reported by `check`, or came too late to matter.
             let _ = thread.join();
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct File {
 pub(super) struct Machines {
     /// Turns of each virtual machine on the core.
     pub slice_ms: Ms,
-    /// Virtual machines beside the one that is measured.
+    /// Virtual machines besides the one that is measured.
     pub neighbours: usize,
     /// Of the link to the peer, both ways.
     pub rate_mbps: u32,
@@ -41,8 +41,8 @@ pub(super) struct Machines {
     pub peer_initial_window_segs: Option<u32>,
     /// Bytes of a transfer.
     pub sizes: Vec<u32>,
-    /// What the guest's port, at its tap or in `vcc domain`, says of its connections is measured, in place of
-    /// times.
+    /// Measures, in place of times, what the guest's port, at its tap or in `vcc domain`, reports about its
+    /// connections.
     #[serde(default)]
     pub verdicts: Option<Verdicts>,
     /// The metric that the figure shows.
@@ -52,7 +52,7 @@ pub(super) struct Machines {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Verdicts {
-    /// The peer asks the guest so often on a connection, by so many bytes, and gets them back.
+    /// Requests of the peer to the guest on a connection, each of `ask_bytes`, which come back.
     pub asks: u32,
     pub ask_bytes: u32,
     /// The largest window of the peer, so that the guest fills no queue.

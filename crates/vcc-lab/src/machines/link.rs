@@ -48,7 +48,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // An error was told by `check`, or came too late to matter.
+            // An error was reported by `check`, or came too late to matter.
             let _ = thread.join();
         }
     }

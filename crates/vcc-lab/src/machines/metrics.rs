@@ -1,5 +1,5 @@
 //! The metrics of a case: for each direction and size, the median of its transfers, or what the port
-//! says of their connections.
+//! reports about their connections.
 
 use super::file::{Case, File};
 use super::transfer::Direction;
@@ -104,7 +104,7 @@ fn of_cpu() -> [(String, String); 3] {
     .map(|(name, text)| (name.to_owned(), text.to_owned()))
 }
 
-/// Of what the port said, and of the guest's CPU meanwhile.
+/// From what the port reported, and from the guest's CPU meanwhile.
 pub fn of_verdicts(transfers: &[Transfers], cpu: &Shares) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::from([
         ("cpu_waiting".to_owned(), cpu.waiting),

@@ -1,5 +1,5 @@
 //! Virtual machines that take turns on a core: QEMU, a card of several kinds, a peer that is a
-//! namespace. What is measured are single transfers in each direction, or what a port says of them.
+//! namespace. Measures single transfers in each direction, or what a port reports about them.
 
 mod card;
 mod crowd;

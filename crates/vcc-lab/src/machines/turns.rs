@@ -37,7 +37,7 @@ impl Slices {
 
 impl Drop for Slices {
     fn drop(&mut self) {
-        // It was written before, and there is nobody to tell.
+        // It could be written before, and nobody is left to receive an error.
         let _ = fs::write(SLICE, self.before.trim());
     }
 }

@@ -1,5 +1,5 @@
-//! The guest's port, at its tap or in `vcc domain`, which says what the guest's connections wait for, and
-//! the guest's CPU.
+//! The guest's port, at its tap or in `vcc domain`, which reports what the guest's connections wait for,
+//! and the guest's CPU.
 
 use super::card::Card;
 use super::network::{Network, TAP};
@@ -18,10 +18,10 @@ use vcc_vcpu::{Machine, Machines, Reading, Shares};
 /// `vcc domain` answers sooner.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection of fewer waits may be too short to tell what it waits for.
+/// A connection with fewer waits may be too short to show what it waits for.
 const WAITS_MIN: u16 = 20;
 
-/// What a port said of a connection.
+/// What a port reported about a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
     pub by: Option<DelayedBy>,
@@ -32,7 +32,7 @@ pub struct Verdict {
 enum Place {
     /// It computes, and changes nothing.
     Tap(Port),
-    /// The socket on which the process tells its status.
+    /// The socket on which the process reports its status.
     Domain(PathBuf),
 }
 

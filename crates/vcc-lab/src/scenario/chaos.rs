@@ -1,4 +1,4 @@
-//! What happens to a run beside its traffic.
+//! What happens to a run besides its traffic.
 
 use std::fmt;
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub struct HostSpec {
     pub peers: Vec<HostId>,
 }
 
-/// Limits of a guest's TCP beside its congestion control.
+/// Limits of a guest's TCP besides its congestion control.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Limits {
     /// Rate limit at the guest's port, Ethernet headers included; set by the hypervisor.

@@ -136,7 +136,7 @@ impl Scenario {
         self.measured_ns as f64 / 1e9
     }
 
-    /// The most payload that full frames can bring through the bottleneck beside the probes.
+    /// The most payload that full frames can bring through the bottleneck besides the probes.
     /// Headers are Ethernet (without preamble, which the emulated links do not send), IP, and TCP
     /// with timestamps.
     pub fn goodput_ceiling_bps(&self) -> f64 {

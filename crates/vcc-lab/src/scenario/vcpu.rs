@@ -1,7 +1,7 @@
 //! Virtual CPUs that share a core, which only virtual time has: this machine's cores are not ours
 //! to schedule.
 
-/// A core with all that is on it beside the guests.
+/// A core with all that is on it besides the guests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Core {
     pub scheduler: Scheduler,

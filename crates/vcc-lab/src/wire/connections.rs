@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const PORT: u16 = 5001;
 /// The guests' congestion control.
 const CONGESTION_CONTROL: &str = "reno";
-/// Open files beside the sockets.
+/// Open files besides the sockets.
 const OTHER_FILES: usize = 256;
 /// Interval at which a waiting thread checks whether to stop.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub fn connect_all(to: SocketAddr, flows: usize, ready: &Receiver<Ready>) -> Res
 }
 
 fn wait(ready: &Receiver<Ready>) -> Result<()> {
-    // If the other end failed, its own error says why; this is its effect here.
+    // If the other end failed, its own error gives the reason; this is its effect here.
     ready.recv().map(drop).map_err(|_| match interrupt::is_pending() {
         true => Error::Interrupted,
         false => Error::Traffic { flow: 0, problem: "the receiver takes no connections".into() },

@@ -60,7 +60,7 @@ impl Wire {
         for namespace in wire.guests.iter().chain([&wire.hypervisor]) {
             quiet_ipv6(namespace)?;
             namespace.set(&tcp_parameters(false, sack))?;
-            // A SYN cookie forgets most of what the SYN's options said.
+            // A SYN cookie loses most of the SYN's options.
             namespace.set(&[("ipv4/tcp_syncookies", "0")])?;
         }
         let mut commands =

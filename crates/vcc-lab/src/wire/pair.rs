@@ -64,8 +64,8 @@ impl Times {
     }
 }
 
-/// `number` is that of the pair: every other one begins with the other side. `tick` is told how
-/// many seconds are left.
+/// `number` is that of the pair: every other one begins with the other side. `tick` receives the
+/// seconds that are left.
 pub fn run(
     wires: &[Wire; 2],
     case: &Case,

@@ -91,7 +91,7 @@ impl<'a> Side<'a> {
             scope.spawn(move || self.wire.guest(Place::Receiver).inside(receive)),
             scope.spawn(move || self.wire.guest(Place::Sender).inside(send)),
         ];
-        // An end that fails says so when it is joined.
+        // An end that fails reports it when it is joined.
         let is_whole = is_connected.recv().is_ok();
         let passed_by_before = self.attached.passed_by()?;
         Ok(Running { side: self, ends, is_whole, passed_by_before })
@@ -112,7 +112,7 @@ pub struct Running<'scope> {
 }
 
 impl Running<'_> {
-    /// Whether one of its threads has ended, which says why when it is joined.
+    /// Whether one of its threads has ended; the thread reports the reason when it is joined.
     pub fn has_ended(&self) -> bool {
         !self.is_whole || self.ends.iter().any(ScopedJoinHandle::is_finished)
     }

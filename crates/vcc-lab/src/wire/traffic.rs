@@ -203,7 +203,7 @@ fn watch(sockets: &[Socket], interest: i32) -> Result<Epoll> {
     Ok(epoll)
 }
 
-/// Writes as much as the socket takes; 0 if it is full, or if both ends were told to stop and the
+/// Writes as much as the socket takes; 0 if it is full, or if both ends were asked to stop and the
 /// receiver did so first.
 fn write(mut socket: &Socket, bytes: &[u8], progress: &Progress) -> Result<usize> {
     match socket.write(bytes) {

@@ -58,7 +58,7 @@ impl Attached {
         self.ports.iter().map(of_port).collect()
     }
 
-    /// Why what was measured is not the cost of translating so many flows; empty if it is.
+    /// Reasons why the measured cost is not that of translating `flows` flows; empty if it is.
     /// `before` was read when measuring began: the ends of connections from before the attachment
     /// may come later than it.
     pub fn doubts(&self, flows: usize, before: &[PassedBy]) -> Result<Vec<String>> {

@@ -115,7 +115,7 @@ fn what_a_run_writes_is_read() {
     lab(&format!("report {} --output {}", json.display(), page.display())).well();
     let page = fs::read_to_string(page).expect("a page");
     let report: Value = serde_json::from_slice(&fs::read(&json).expect("figures")).expect("JSON");
-    // A machine too busy for a valid run says so, and gives no figures.
+    // A machine too busy for a valid run reports it, and gives no figures.
     let is_there = report["valid"] == true;
     assert!(page.contains("goodput (Mbit/s)") || !is_there, "{report}");
     for text in ["A legacy guest beside one with ECN", &file] {

@@ -100,7 +100,7 @@ fn a_short_run_end_to_end() {
     assert_eq!(report["outcome"], outcome);
     let case = &report["cases"][0];
     assert_eq!(case["name"], "with");
-    // A machine too busy for a valid run says so, and gives no figures.
+    // A machine too busy for a valid run reports it, and gives no figures.
     if report["valid"] == true {
         assert!(printed.stdout.contains("ratio"), "{}{}", printed.stdout, printed.stderr);
         let ratio = &case["metrics"]["ratio"];
@@ -208,7 +208,7 @@ fn a_run_ends_with_what_it_shows_in_short() {
     assert!(!one.stdout.contains("It was "), "{}", one.stdout);
 }
 
-/// With a command that only says what a run could say.
+/// With a command that only prints what a run could print.
 #[test]
 fn verifying_distinguishes_outcomes() {
     let folder = folder("verify");

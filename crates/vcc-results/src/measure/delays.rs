@@ -1,4 +1,4 @@
-//! What connections wait for, as their port says.
+//! What connections wait for, as their port reports it.
 
 use super::{Measure, View, share};
 use crate::result::Delayed;

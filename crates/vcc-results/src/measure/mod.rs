@@ -246,7 +246,7 @@ fn find(name: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|measure| measure.name == name)
 }
 
-/// Those of which it holds, as a share of all; none of nothing.
+/// The share of all items for which `holds` is true; none without items.
 fn share<T>(all: impl Iterator<Item = T>, holds: impl Fn(&T) -> bool) -> Option<f64> {
     let (held, all) = all.fold((0, 0), |(held, all), one| (held + i32::from(holds(&one)), all + 1));
     (all > 0).then(|| f64::from(held) / f64::from(all))

@@ -1,4 +1,4 @@
-//! Shadow mode: vcc's computation beside a native sender of the same algorithm.
+//! Shadow mode: vcc's computation next to a native sender of the same algorithm.
 
 use super::{Measure, View};
 use crate::result::averaged;
@@ -16,7 +16,7 @@ pub(super) const CWND_ERROR: Measure =
     Measure::plain("cwnd_error", "shadow mode: median of abs(cwnd - flight) / flight", cwnd_error);
 
 /// Median of |cwnd - cwnd'| / cwnd' after the same acknowledgement, with cwnd' the guest's own as
-/// its kernel says it.
+/// its kernel reports it.
 pub(super) const TRACKING_ERROR: Measure = Measure::plain(
     "tracking_error",
     "shadow mode: median of abs(cwnd - cwnd') / cwnd' after the same acknowledgement, with cwnd' the guest's own",

@@ -165,7 +165,7 @@ fn pings_are_of_the_guests_that_sent_them() {
     assert_eq!(value("pings_lost", None), Some(0.25));
 }
 
-/// Guests have numbers of their own where a file says who sends to whom.
+/// Guests have numbers of their own where a file names who sends to whom.
 #[test]
 fn a_guest_whose_flow_has_another_number_has_its_pings() {
     let (mut facts, mut data) = run();

@@ -8,7 +8,7 @@ pub use spec::{InShort, Seen};
 use super::CaseReport;
 use crate::result::statistics::median;
 
-/// None if a case was not run. If no run is valid, uses the invalid ones and says so.
+/// None if a case was not run. If no run is valid, uses the invalid ones and states it.
 pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     let find = |seen: &Seen| cases.iter().find(|case| case.name == seen.case);
     let (problem, cure) = (find(&spec.problem)?, find(&spec.cure)?);
@@ -38,7 +38,7 @@ pub(super) fn sentence(spec: &InShort, cases: &[CaseReport]) -> Option<String> {
     Some(text)
 }
 
-/// By the valid runs, or by all if none is.
+/// By the valid runs, or by all if no run is valid.
 fn figure(case: &CaseReport, metric: &str) -> Option<f64> {
     let counted = case.metrics.get(metric).map(|it| it.median);
     let values = || case.runs.iter().filter_map(|run| run.metrics.get(metric).copied());

@@ -18,7 +18,7 @@ pub struct Series {
     pub rtos_ms: Vec<Vec<(f64, f64)>>,
     /// The goodput of each flow: (seconds, Mbit/s since the previous point).
     pub goodput_mbps: Vec<Vec<(f64, f64)>>,
-    /// The cwnd of the guest beside vcc's, for the first flow that vcc watches.
+    /// The cwnd of the guest next to vcc's, for the first flow that vcc watches.
     pub tracking: Vec<Pair>,
     /// The round-trip times of the probes, in order.
     pub rtts_us: Vec<f64>,

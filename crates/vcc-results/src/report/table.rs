@@ -29,7 +29,7 @@ pub fn render_table(report: &Report) -> String {
     text
 }
 
-/// Explains the percentages beside verdicts.
+/// Explains the percentages next to verdicts.
 fn how_sure(report: &Report) -> String {
     let is = |wanted| verdicts(&report.cases).any(|verdict| verdict.judgement == wanted);
     if !is(Judgement::Holds) && !is(Judgement::Fails) && !is(Judgement::Undecided) {

@@ -99,7 +99,7 @@ fn json_has_the_fields_that_others_read() {
     assert_eq!(json["stack"], "newreno");
 }
 
-/// With all that is left out where there is none of it.
+/// With all fields that are left out when they are empty.
 #[test]
 fn json_is_read_back_as_it_was_written() {
     let mut full = report(false, false);

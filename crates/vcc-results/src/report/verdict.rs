@@ -110,7 +110,7 @@ fn is_scattered(metric: &MetricReport, spread: f64) -> bool {
     (max - median).max(median - min) > spread * median.abs()
 }
 
-/// Whether as many runs have the metric as a verdict takes: of some it may not be had.
+/// Whether enough runs for a verdict have the metric: some runs may lack it.
 fn is_whole(metric: Option<&MetricReport>, runs: u32) -> bool {
     metric.is_some_and(|metric| metric.runs >= runs)
 }
@@ -136,7 +136,7 @@ fn judgement(
 }
 
 impl Verdict {
-    /// The bounds in words; `other` is the case to compare with, if it is to be named.
+    /// The bounds in words; `other` is the case to compare with, if the text names it.
     pub(super) fn wanted(&self, other: Option<&str>) -> String {
         wanted((self.min, self.max), self.spread, other)
     }

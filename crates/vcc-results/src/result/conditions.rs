@@ -68,7 +68,7 @@ impl fmt::Display for Stack {
     }
 }
 
-/// Fewer runs than this are no sample, whatever a file says.
+/// Fewer runs than this are no sample, even if a file asks for fewer.
 const LEAST_RUNS: u32 = 3;
 
 /// Length and number of runs.

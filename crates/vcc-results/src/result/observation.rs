@@ -15,7 +15,7 @@ pub struct Observation {
     /// |cwnd - flight| / flight, one for each look at the flow within the window of measurement.
     #[serde(skip)]
     pub cwnd_errors: Vec<f64>,
-    /// In shadow mode: the windows of vcc and of the guest itself, beside each other.
+    /// In shadow mode: the windows of vcc and of the guest itself, next to each other.
     #[serde(skip)]
     pub tracking: Tracking,
     /// In virtual time, in shadow mode.
@@ -35,7 +35,7 @@ pub struct Delayed {
     pub fabric_us: Option<u32>,
 }
 
-/// The class of the guest's congestion control as its port infers it, beside what the guest runs.
+/// The class of the guest's congestion control as its port infers it, next to what the guest runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Guessed {
     /// The guest's congestion control.

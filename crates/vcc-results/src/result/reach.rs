@@ -16,7 +16,7 @@ const WANTED_CERTAINTY: f64 = 0.9;
 pub struct Reach {
     pub low: f64,
     pub high: f64,
-    /// From 0 to 1; 0 of a single run, which tells nothing of others.
+    /// From 0 to 1; 0 of a single run, which shows nothing about others.
     pub certainty: f64,
 }
 

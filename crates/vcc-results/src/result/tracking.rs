@@ -1,6 +1,6 @@
-//! Two windows of one connection beside each other: the guest's own, and the one that vcc computes
-//! from outside (AC/DC, figure 9). Each comes as a series of its own, in the order of time; which
-//! belong together is told by what had been acknowledged when they were read.
+//! Two windows of one connection next to each other: the guest's own, and the one that vcc computes
+//! from outside (AC/DC, figure 9). Each comes as a series of its own, in the order of time; two
+//! values belong together if the same bytes had been acknowledged when they were read.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl Tracking {
     }
 
     /// One pair for each acknowledgement that both series have. Where one was read several times,
-    /// the last counts: duplicates change windows and acknowledge nothing new.
+    /// the last applies: duplicates change windows and acknowledge nothing new.
     pub fn pairs(&self) -> Vec<Pair> {
         let Some(offset) = self.isn.or_else(|| self.likely_isn()) else { return Vec::new() };
         let ours: HashMap<u32, &Ours> = self.ours.iter().map(|it| (it.snd_una, it)).collect();
@@ -157,8 +157,8 @@ mod tests {
         assert!(Tracking::default().pairs().is_empty());
     }
 
-    /// Ours is read whenever an acknowledgement comes, the guest's only now and then: what lies
-    /// between the two at the same time says nothing.
+    /// Ours is read whenever an acknowledgement comes, the guest's only now and then: their
+    /// difference at the same time means nothing.
     #[test]
     fn a_known_start_needs_no_guess() {
         let mut tracking = Tracking::since(ISN);

@@ -112,7 +112,7 @@ fn drain(socket: &Socket, stream: Stream, is_over: &AtomicBool, flow: usize) -> 
         if bytes == 0 {
             if !is_over.load(Ordering::Relaxed) {
                 drained.finished_at_ns = Some(now_ns());
-                // Closing its own direction tells the sender that all data has been received.
+                // Closing its own direction shows the sender that all data has been received.
                 socket.shutdown(Shutdown::Write).doing(|| "answer the end of a flow".into())?;
             }
             return Ok(drained);

@@ -65,7 +65,7 @@ impl<'a> Serving<'a> {
         Ok(Vec::new())
     }
 
-    /// A connection of others has gone on so far.
+    /// A connection of another host has progressed by `served`.
     pub fn served(
         &mut self,
         connection: usize,

@@ -100,8 +100,8 @@ impl Reader {
         self.header_bytes == 0
     }
 
-    /// Consumes data, not beyond the end of a message. `body_bytes` says by the header how long a
-    /// message is, if there is such a one.
+    /// Consumes data, not beyond the end of a message. `body_bytes` reads from the header how long a
+    /// message is, if there is such a message.
     pub fn take(
         &mut self,
         stream: &Stream,

@@ -35,7 +35,7 @@ impl PingPong {
         self.echoed_bytes < self.sent_bytes
     }
 
-    /// Goes on at the sender's side. `scratch` has room for a message.
+    /// Continues at the sender's side. `scratch` has room for a message.
     pub fn play(
         &mut self,
         mut sender: &Socket,

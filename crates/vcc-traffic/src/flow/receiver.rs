@@ -117,7 +117,7 @@ impl Receiver {
         Err(Error::Flow { flow: self.half.flow, problem })
     }
 
-    /// Closes its own direction, which tells the sender that all data was received.
+    /// Closes its own direction, which shows the sender that all data was received.
     ///
     /// # Errors
     /// The connection is gone.

@@ -37,7 +37,7 @@ fn connect(asker: &mut Asker<'_>, answerer: &mut Answerer<'_>) {
     answerer.accepted(server).unwrap();
 }
 
-/// Goes on at both ends until the client has its response.
+/// Continues at both ends until the client has its response.
 fn play(asker: &mut Asker<'_>, answerer: &mut Answerer<'_>) -> Vec<Served> {
     let (mut scratch, mut all) = (vec![0; CHUNK_BYTES], Vec::new());
     while !asker.advance(&mut scratch).unwrap() {
@@ -129,7 +129,7 @@ fn a_client_tells_what_is_wrong_with_a_response() {
     assert!(long.contains("more than the response"), "{long}");
 }
 
-/// Goes on until it fails.
+/// Continues until it fails.
 fn failure(mut advance: impl FnMut(&mut [u8]) -> Result<bool>) -> String {
     let mut scratch = vec![0; CHUNK_BYTES];
     loop {

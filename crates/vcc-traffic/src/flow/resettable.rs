@@ -101,7 +101,7 @@ impl ResettableReceiver {
         let Connection { socket, number, .. } = self.connections.swap_remove(place);
         let at_ns = now_ns();
         if is_whole {
-            // Tells the sender that all was received. It may have been reset meanwhile.
+            // Shows the sender that all was received. It may have been reset meanwhile.
             let _ = socket.shutdown(Shutdown::Write);
             self.half.finished_at_ns = Some(at_ns);
             self.half.transfers_ended_at_ns.push(at_ns);

@@ -44,7 +44,7 @@ fn reset(socket: Socket) {
     socket.set_linger(Some(Duration::ZERO)).unwrap();
 }
 
-/// The receiver hears of it when the next transfer is over.
+/// The receiver learns of it when the next transfer is over.
 #[test]
 fn a_reset_ends_a_transfer_and_the_next_one_begins() {
     let mut ends = Ends::new();

@@ -62,7 +62,7 @@ impl TransferSender {
     /// has ended, by that or, where it may be reset, by a RST.
     ///
     /// # Errors
-    /// The connection is gone and may not be, or delivered unexpected data.
+    /// The connection ended although it must not, or delivered unexpected data.
     pub fn advance(&mut self, scratch: &mut [u8]) -> Result<bool> {
         match self.go_on(scratch) {
             Ok(true) => self.finish(true),

@@ -134,7 +134,7 @@ pub enum PingTimes {
 }
 
 impl PingTimes {
-    /// When each request is to be sent.
+    /// When each request must be sent.
     pub fn iter(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match self {
             Self::At { at_ns } => Box::new(at_ns.iter().copied()),

@@ -11,7 +11,7 @@ use vcc_traffic::system::now_ns;
 const MS: u64 = 1_000_000;
 /// For both programs to start, however busy the machine is.
 const LEAD_NS: u64 = 2_000 * MS;
-/// For both to end their windows before one of them is gone.
+/// Time for both to end their windows before one of them is gone.
 const TAIL_NS: u64 = 500 * MS;
 const PORT: u16 = 5001;
 const FIRST_FROM_PORT: u16 = 20_000;

@@ -1,4 +1,4 @@
-//! Two guests joined by a wire, and what their programs have told.
+//! Two guests joined by a wire, and what their programs have reported.
 
 use std::io::{ErrorKind, Write};
 use std::net::Ipv4Addr;

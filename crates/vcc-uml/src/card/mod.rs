@@ -53,7 +53,7 @@ const CONFIG_MTU: usize = 10;
 /// VHOST_USER_GET_CONFIG: offset, size and flags precede the bytes.
 const CONFIG_HEADER_BYTES: usize = 12;
 
-/// What happens to a port at a time, beside its frames: it has other parameters, or another one takes
+/// What happens to a port at a time, besides its frames: it has other parameters, or another one takes
 /// its place. It may send.
 pub type PortChange = Box<dyn FnOnce(&mut Port, u64, &mut Out)>;
 
@@ -296,7 +296,7 @@ impl Card {
         Ok(())
     }
 
-    /// Tells the port how much room there is for what arrives.
+    /// Reports to the port how much room there is for what arrives.
     fn tell_room(&mut self, now_ns: u64, out: &mut Out) -> io::Result<()> {
         let behind_segs = self.spec.backlog_segs - self.backlog.len() as u32;
         let ring = ReceiveRing { behind_segs, ..self.rings.receive_ring()? };
@@ -405,7 +405,7 @@ impl Card {
         if verdict == Verdict::Pass {
             offload::cut(frame, |frame| done_ns = self.transmitter.send(now_ns, frame));
         }
-        // A FACK follows the segment beside it, as the kernel's clone does.
+        // A FACK follows the segment next to it, as the kernel's clone does.
         self.forward(now_ns, out)?;
         Ok(done_ns)
     }

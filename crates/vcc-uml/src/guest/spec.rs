@@ -37,6 +37,6 @@ pub struct GuestSpec {
 pub struct VcpuSpec {
     /// Index into [`WorldSpec::cores`](crate::WorldSpec).
     pub core: usize,
-    /// Its CPU load beside the network.
+    /// Its CPU load besides the network.
     pub load: Option<Load>,
 }

@@ -1,4 +1,4 @@
-//! CPU load of a virtual CPU beside the network.
+//! CPU load of a virtual CPU besides the network.
 
 /// A load generator with a duty cycle (vFlood, 5): it computes for a time, sleeps for a time, and
 /// repeats. It computes until it has had that much CPU time, so contention lengthens its cycle.

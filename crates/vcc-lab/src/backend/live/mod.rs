@@ -31,7 +31,7 @@ const MOST_BPS: u64 = 1_000_000_000;
 /// Interval at which the waiting thread reports progress.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Whether a scenario can be run in real time, told before anything is made.
+/// Checks, before anything is made, whether a scenario can be run in real time.
 pub fn check(scenario: &Scenario) -> Result<()> {
     let network = &scenario.network;
     let rate_bps = network.rate_bps.max(network.edge_rate_bps);
@@ -89,7 +89,7 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Runs one scenario once and leaves nothing behind. `tick` is told how many seconds are left.
+/// Runs one scenario once and leaves nothing behind. `tick` receives the seconds that are left.
 pub fn run_once(scenario: &Scenario, seed: u64, tick: &mut dyn FnMut(f64)) -> Result<RunData> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;

@@ -36,7 +36,7 @@ const IN_THE_SHADOW: Duration = Duration::from_micros(200);
 const NOW_AND_THEN: Duration = Duration::from_millis(100);
 
 impl Ports {
-    /// `flow_of` says which of the flows that a host sends is to be watched.
+    /// `flow_of` selects the flow to watch, of those that a host sends.
     pub fn attach(
         hosts: &Hosts,
         translations: &[(HostId, &Translation)],

@@ -1,4 +1,4 @@
-//! Whole runs on this machine's kernel. They need root; without it each says that it is skipped.
+//! Whole runs on this machine's kernel. They need root; without it each reports that it is skipped.
 
 use super::*;
 use crate::base::system;
@@ -152,8 +152,8 @@ fn a_proxy_stands_in_a_guests_way() {
     assert!(data.emulator.ect[1].is_capable());
 }
 
-/// A ping-pong beside a flow that fills the queue waits in it; each answer takes a base RTT at
-/// least.
+/// A ping-pong next to a flow that fills the queue waits in it; each answer takes at least a base
+/// RTT.
 #[test]
 fn a_ping_pong_is_answered() {
     let mut scenario = scenario();

@@ -13,7 +13,7 @@ use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_traffic::{Sample, TcpCounters};
 use vcc_uml::{World, last_lines};
 
-/// A connection of fewer waits may be too short to tell what it waits for.
+/// A connection with fewer waits may be too short to show what it waits for.
 const WAITS_MIN: u16 = 20;
 
 /// The guests' reports, merged.
@@ -112,7 +112,7 @@ pub(super) fn observations(
     flows.collect()
 }
 
-/// What the connections waited for that were not too short to tell.
+/// What the connections waited for, without those that were too short to show it.
 fn delays(port: &Port) -> Vec<Delayed> {
     let long = port.flows().filter(|(_, flow)| flow.waits > WAITS_MIN);
     let delayed = |flow: &FlowState| {
@@ -142,7 +142,7 @@ fn cwnd_errors(port: &Port, key: &FlowKey, window: Window) -> Vec<f64> {
     measured.map(error).collect()
 }
 
-/// The port's window after each acknowledgement, beside the guest's own samples.
+/// The port's window after each acknowledgement, next to the guest's own samples.
 fn tracking(port: &Port, key: &FlowKey, window: Window, samples: &[Sample]) -> Tracking {
     // The first acknowledges the SYN.
     let Some(first) = acks(port, key).next() else { return Tracking::default() };

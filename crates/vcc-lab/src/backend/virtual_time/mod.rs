@@ -54,7 +54,7 @@ pub fn prepare() -> Result<Kernel> {
     Kernel::find_or_build(Release::V6_12).map_err(guests)
 }
 
-/// Whether a scenario can be run in virtual time, told before anything is built.
+/// Checks, before anything is built, whether a scenario can be run in virtual time.
 pub fn check(scenario: &Scenario) -> Result<()> {
     plan::refuse(scenario, &scenario.hosts(&scenario.topology()))
 }
@@ -87,7 +87,7 @@ fn guests(error: vcc_uml::Error) -> Error {
     }
 }
 
-/// `tick` is told several times a second how far it is.
+/// `tick` receives several times a second how far the run is.
 pub fn run_once(
     kernel: &Kernel,
     scenario: &Scenario,

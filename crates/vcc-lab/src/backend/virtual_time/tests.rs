@@ -1,5 +1,5 @@
-//! Whole runs with guests that share a core, or whose cards are told apart. They need what the
-//! guests' kernel is built with.
+//! Whole runs with guests that share a core, or whose cards interrupt at different intervals. They
+//! need what the guests' kernel is built with.
 
 use super::*;
 use crate::scenario::{Core, Flow, Guest, Limits, Scheduler, Share, Translation, Vcpu, made};
@@ -22,7 +22,7 @@ fn share(percent: u32) -> Share {
     Share { percent, period_ns: SLICE_NS }
 }
 
-/// A core with so many virtual machines beside a guest, which all compute so much.
+/// A core on which a number of virtual machines run besides a guest; each computes `percent` of the time.
 fn core(scheduler: Scheduler, others: usize, percent: u32) -> Core {
     let background = vec![share(percent); others];
     Core { scheduler, background, wakeup_ns: 0, driver_ns: None }
@@ -50,7 +50,7 @@ fn hash(data: &RunData) -> &str {
     &data.frame_log.as_ref().expect("a frame log").hash
 }
 
-/// PVTCP, equation 5: whoever asks a guest that computes, as N - 1 others of its core do, waits for
+/// PVTCP, equation 5: a request to a guest that computes, as N - 1 others of its core do, waits for
 /// up to N - 1 slices, and at times not at all.
 #[test]
 fn answers_of_a_guest_that_shares_its_core_wait_for_the_others_slices() {
@@ -119,8 +119,8 @@ fn transfers_of_a_sender_that_shares_its_core_take_many_times_as_long() {
     let turns_ns = took_ns(&unheld);
     // 71 full frames take 0.86 ms alone.
     assert!(fast_ns.iter().all(|ns| (860_000..3_000_000).contains(ns)), "{fast_ns:?}");
-    // TCP small queues: two buffers of two segments leave in a turn, for a guest that sleeps hears
-    // in its next turn that they have left. 71 segments take 18 turns of 18 ms.
+    // TCP small queues: two buffers of two segments leave in a turn, because a guest that sleeps
+    // learns in its next turn that they have left. 71 segments take 18 turns of 18 ms.
     assert!(slow_ns.iter().all(|ns| *ns > 300_000_000), "{slow_ns:?}");
     // Without, a turn for the handshake, and for 10, 20 and 40 segments.
     assert!(turns_ns.iter().all(|ns| (54_000_000..=73_000_000).contains(ns)), "{turns_ns:?}");
@@ -223,7 +223,7 @@ fn strobe(cores: Vec<Core>) -> Scenario {
     scenario
 }
 
-/// A server on a core of its own answers as often as the one that has to wait for its core.
+/// A server on a core of its own answers as often as the server that has to wait for its core.
 #[test]
 fn a_strobe_asks_again_when_all_have_answered() {
     if !can_attach() {
@@ -257,7 +257,7 @@ fn split() -> Translation {
     Translation { params, share: None, buffer: BufferSpec::default() }
 }
 
-/// How long each of three transfers of 100 KB takes, one after another, beside a core that two others use.
+/// The durations of three transfers of 100 KB, one after another, with a core that two others use too.
 fn transfers_ns(change: impl Fn(&mut Scenario), until: Until, seed: u64) -> Vec<u64> {
     let (bytes, count) = (102_400.try_into().unwrap(), 3.try_into().unwrap());
     let pattern = Pattern::Transfers(Transfers { bytes, count, every_ms: None, until });
@@ -272,7 +272,7 @@ fn transfers_ns(change: impl Fn(&mut Scenario), until: Until, seed: u64) -> Vec<
     took_ns
 }
 
-/// The port has copied what it takes, so that a sender of today's hears while it runs that its buffers have left.
+/// The port has copied the frames that it takes, so a sender learns while it runs that its buffers have left.
 /// The first transfer finds the driver's byte queue limit where it begins.
 #[test]
 fn no_transfer_waits_for_news_of_its_buffers_under_split() {
@@ -291,8 +291,8 @@ fn no_transfer_waits_for_news_of_its_buffers_under_split() {
     }
 }
 
-/// A receiver that waits for its core is acknowledged for: of its turns that of the handshake is left, and that in
-/// which it opens its window.
+/// The port acknowledges for a receiver that waits for its core: of its turns only that for the handshake is
+/// left, and that in which it opens its window.
 #[test]
 fn no_transfer_waits_for_turns_of_its_receiver_under_snoop() {
     if !can_attach() {
@@ -318,8 +318,8 @@ fn no_transfer_waits_for_turns_of_its_receiver_under_snoop() {
 }
 
 /// Twenty servers answer a client at once, for the first time, through a queue of 100 KB. With some
-/// seeds nothing of a first flight arrives, and whoever had no sample of the RTT then waited for a
-/// second, as did the others, whom the client asks again when all have answered.
+/// seeds nothing of a first flight arrives, and a server without a sample of the RTT then waited for
+/// a second, as did the others, which the client asks again when all have answered.
 #[test]
 fn first_answers_that_meet_at_a_queue_wait_for_no_second_under_split() {
     const SERVERS: usize = 20;
@@ -346,7 +346,7 @@ fn first_answers_that_meet_at_a_queue_wait_for_no_second_under_split() {
     }
 }
 
-/// PVTCP, 5.A.1 and 7: a server takes its own absence for a loss, unless it notices its absence.
+/// PVTCP, 5.A.1 and 7: a server mistakes its own absence for a loss, unless it notices its absence.
 #[test]
 fn a_stalled_server_times_out_but_with_pvtcp() {
     if !can_attach() {
@@ -403,8 +403,8 @@ fn an_absence_is_no_idle_time_with_pvtcp() {
     assert!(small * 20 >= usual * 19, "{small} {usual}");
 }
 
-/// A bulk flow's frames come so close that a card asked to interrupt for each of them makes another
-/// run, and one asked for what is usual the same.
+/// A bulk flow's frames come so close that a card set to interrupt for each of them makes another
+/// run; a card set to the usual interval makes the same run.
 #[test]
 fn a_card_interrupts_as_often_as_it_is_asked_to() {
     if !can_attach() {

@@ -38,7 +38,7 @@ bounded! {
     Workers: u32 = 1 to 256;
     /// Requests that a server makes of one kind.
     Calls: u32 = 1 to 1_000;
-    /// A part of all, of whatever sum.
+    /// A part of all, for any sum of the parts.
     Share: u32 = 1 to 1_000_000;
     /// Switches have powers of two from 1/128 to 8.
     Alpha: f64 = 0.001 to 1000.0;

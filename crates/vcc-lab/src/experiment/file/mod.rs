@@ -61,7 +61,7 @@ pub(super) struct File {
     pub duration: Duration,
     #[serde(default)]
     pub observe: Observe,
-    /// Read here to be checked; what a case makes of it counts.
+    /// Read here to be checked; the value that a case makes of it applies.
     #[serde(default, rename = "receivers")]
     pub _receivers: Receivers,
     pub guests: Vec<Group>,
@@ -118,7 +118,7 @@ pub(super) struct Network {
 #[serde(deny_unknown_fields)]
 pub(super) struct SwitchMemory {
     pub bytes: Bytes,
-    /// No queue may have more than so many times what is free.
+    /// A queue's limit, as a multiple of the free memory.
     pub alpha: Alpha,
 }
 
@@ -155,7 +155,7 @@ pub(super) struct Setup {
     pub flows: Vec<FlowGroup>,
 }
 
-/// Sampling beside the counters.
+/// Sampling besides the counters.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Observe {

@@ -1,4 +1,4 @@
-//! Cores that virtual CPUs share, and what the virtual CPUs compute beside the network.
+//! Cores that virtual CPUs share, and what the virtual CPUs compute besides the network.
 
 use super::bounded::{Count, CpuUs, Ms, Percent};
 use serde::Deserialize;

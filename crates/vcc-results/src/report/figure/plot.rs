@@ -32,7 +32,7 @@ pub enum PlotKind {
     BothWindows,
     /// A guest's smoothed RTT and its RTO, over time.
     Rto,
-    /// A guest's cwnd and the one that vcc computes beside it, over time.
+    /// A guest's cwnd and the one that vcc computes next to it, over time.
     Tracking,
     /// Round-trip times of probes, one line per case.
     Rtt,

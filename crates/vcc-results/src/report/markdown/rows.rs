@@ -1,4 +1,4 @@
-//! A table of rows from several experiments, each of which says where it comes from.
+//! A table of rows from several experiments, each of which names its source.
 
 use super::document::{Row, Table};
 use super::origin::{build, day};
@@ -7,10 +7,10 @@ use super::text::{code, line, row, table};
 use crate::report::numbers::number;
 use crate::report::record::Record;
 
-/// Columns beside those of the label and of the cases; the first three are of the last case.
+/// Columns besides those of the label and of the cases; the first three are of the last case.
 const BESIDE: [&str; 4] = ["paper", "required", "verdict", "measured"];
 
-/// A row that there is a result for is written anew, any other is kept as it stands in `before`.
+/// A row with a result is written anew, any other is kept as it is in `before`.
 pub fn block(
     spec: &Table,
     before: &str,

@@ -15,7 +15,7 @@ pub fn paragraphs(text: &str) -> String {
 
 const WIDTH: usize = 120;
 
-/// Broken into lines, none of which begins with what Markdown takes for a list, a heading or a
+/// Broken into lines, none of which Markdown mistakes for the beginning of a list, a heading or a
 /// quote.
 pub fn wrapped(text: &str) -> String {
     let (mut lines, mut line) = (Vec::new(), String::new());

@@ -1,4 +1,4 @@
-//! Each metric in all cases, beside the paper's figure and the required bounds.
+//! Each metric in all cases, next to the paper's figure and the required bounds.
 
 use crate::report::numbers::{number, reach};
 use crate::report::outcome::expected_metrics;

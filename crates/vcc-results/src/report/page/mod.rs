@@ -12,7 +12,7 @@ use entry::Entry;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
-/// Nothing is loaded and nothing is run, whatever should have come into the page.
+/// Nothing is loaded and nothing is run, even if other content has come into the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The results in the order of their experiments' names.

@@ -38,8 +38,8 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".into() } else { format!("{count} runs") }
 }
 
-/// Texts that differ in their figures alone are told once, with how many they are; all are to be
-/// found with their runs.
+/// Texts that differ only in their figures appear once, with their number; all of them are listed
+/// with their runs.
 fn alike<'a>(texts: impl Iterator<Item = &'a String>) -> impl Iterator<Item = (String, usize)> {
     let mut kinds: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for text in texts {

@@ -12,7 +12,7 @@ const DATA: &str = "results/data";
 const PAGES: &str = "docs/results";
 const MARKER: &str = "<!-- measured:";
 
-/// What the file of an experiment says of its tables.
+/// What the file of an experiment states about its tables.
 #[derive(Debug, Clone)]
 pub struct Known {
     /// Those of a run without options.

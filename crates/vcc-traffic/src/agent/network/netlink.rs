@@ -23,7 +23,7 @@ impl Index {
     }
 }
 
-/// What a route says about the windows of connections along it.
+/// What a route sets for the windows of connections along it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Windows {
     /// The locked cwnd.

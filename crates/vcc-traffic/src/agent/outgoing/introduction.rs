@@ -27,7 +27,7 @@ impl Introduction {
         Ok(Self { socket, has_answered: false })
     }
 
-    /// Goes on until the socket would block; true once the connection has ended.
+    /// Continues until the socket would block; true once the connection has ended.
     pub fn advance(&mut self) -> Result<bool> {
         let doing = || "close the connection that creates TCP metrics".to_owned();
         if !self.has_answered {

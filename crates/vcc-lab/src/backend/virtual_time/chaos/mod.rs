@@ -1,8 +1,8 @@
 //! Chaos: a path that loses, repeats, reorders, changes and holds up segments and whose MTU shrinks, and
 //! ports at both ends that are treated otherwise, or end and are replaced by ones that know nothing,
-//! while guests of every congestion control transfer files. All of it follows from a seed. No file lacks
-//! a byte or has another one, and none is lost that arrives without vcc, but for what an ended port had
-//! promised: both ends see that it has ended.
+//! while guests of every congestion control transfer files. All of it follows from a seed. No file
+//! has a missing or a changed byte, and each file that arrives without vcc arrives with it, except for
+//! what an ended port had promised: both ends see that the connection has ended.
 
 mod dice;
 mod oracle;

@@ -6,8 +6,8 @@ use crate::scenario::Family;
 use vcc_fabric::{Impairments, PathMtu};
 
 const WHOLE_MTU_BYTES: u16 = 1500;
-/// A guest does not survive a path that loses what is too big and never says so. It does survive one
-/// that does so for no longer.
+/// A guest does not survive a path that loses packets that are too big and never reports it. It does
+/// survive one that does so for no longer than this.
 const SILENT_MAX_NS: u64 = 600 * MS;
 
 pub fn impairments(dice: &mut Dice) -> Impairments {
@@ -22,8 +22,8 @@ pub fn impairments(dice: &mut Dice) -> Impairments {
     }
 }
 
-/// Half of all paths keep theirs. A guest remembers the least for minutes (RFC 1191, 6.3), so what
-/// follows a small one says little.
+/// Half of all paths keep their MTU. A guest remembers the least for minutes (RFC 1191, 6.3), so an
+/// MTU that follows a small one tests little.
 pub fn path_mtus(dice: &mut Dice, family: Family) -> Vec<PathMtu> {
     // What every link has to carry (RFC 1122, 3.3.2; RFC 8200, 5).
     let least_bytes = match family {
