@@ -175,7 +175,10 @@ fn a_device_joins_the_port_of_its_guest() {
         let advice = "`vcc detach second port`, or `vcc detach --now second`";
         assert!(complaint.contains(advice), "{complaint}");
         let printed = vcc("detach --now second").well();
-        assert!(printed.starts_with("detached from second; port keeps the connections"), "{printed}");
+        assert!(
+            printed.starts_with("detached from second; port keeps the connections"),
+            "{printed}"
+        );
         exchange(&mut from_guest, &mut to_guest);
         join("").well();
         drop((from_guest, to_guest));

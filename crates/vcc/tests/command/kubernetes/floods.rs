@@ -71,7 +71,8 @@ fn too_many_and_too_large_objects_leave_a_node_as_it_is_and_small() {
         });
         let messages = || field(cluster, "vccpolicies", ".items[*].status.message");
         agent.comes_to("as many refusals as are beyond the budget", || {
-            messages().matches("a node reads at most 4 MiB and 256 policies in total").count() == 307 - 256
+            messages().matches("a node reads at most 4 MiB and 256 policies in total").count()
+                == 307 - 256
         });
         assert_eq!(field(cluster, "vccpolicy/base", ".status.everywhere"), "1/1");
         agent.has_ports(&[("port", "acme")]);
