@@ -12,14 +12,7 @@ pub use message::{Attributes, Message, attribute, bytes, messages};
 
 /// Asks for one object; returns its payload. `body` is the request's behind struct nlmsghdr.
 pub fn get(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let socket = open()?;
-    ask(&socket, kind, 0, body)?;
-    let (datagram, _) = socket.recv_from_full()?;
-    let answer = messages(&datagram).next().ok_or(io::ErrorKind::InvalidData)?;
-    match answer_of(&answer)? {
-        Answer::Object => Ok(answer.payload.to_vec()),
-        Answer::Done => Err(io::ErrorKind::NotFound.into()),
-    }
+    ask_once(kind, 0, body)?.ok_or(io::ErrorKind::NotFound.into())
 }
 
 /// Asks for all objects of a kind; returns their payloads.
@@ -40,11 +33,19 @@ pub fn dump_some(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
 
 /// Creates an object, which must not be there; returns when the kernel has.
 pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
+    ask_once(kind, libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL, body).map(drop)
+}
+
+/// A question with one answer: an object's payload, or None for an acknowledgement.
+fn ask_once(kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let socket = open()?;
-    ask(&socket, kind, libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL, body)?;
+    ask(&socket, kind, flags, body)?;
     let (datagram, _) = socket.recv_from_full()?;
     let answer = messages(&datagram).next().ok_or(io::ErrorKind::InvalidData)?;
-    answer_of(&answer).map(drop)
+    match answer_of(&answer)? {
+        Answer::Object => Ok(Some(answer.payload.to_vec())),
+        Answer::Done => Ok(None),
+    }
 }
 
 fn dump_by(open: fn() -> io::Result<Socket>, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
