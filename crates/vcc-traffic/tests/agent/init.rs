@@ -1,6 +1,6 @@
 //! The program as process 1, here of a PID namespace, which powering off ends.
 
-use crate::world::{ADDRESSES, AGENT, idle_alone, namespace, reports, start};
+use crate::world::{ADDRESSES, AGENT, idle_alone, namespace, reports, start, start_without_plan};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use vcc_traffic::plan::{PingTimes, Pings};
@@ -37,8 +37,8 @@ fn it_mounts_reports_and_powers_off() {
 #[test]
 fn it_powers_off_after_an_error() {
     let Some(guest) = namespace() else { return };
-    let plan = idle_alone(1, 2);
-    let (status, reports) = reports(start(&guest, as_init().env_remove("plan"), &plan));
+    let child = start_without_plan(&guest, as_init().env_remove("plan"));
+    let (status, reports) = reports(child);
     let [Report::Error { problem }] = reports.as_slice() else { panic!("{reports:?}") };
     assert!(problem.contains("no `plan=` on the kernel's command line"), "{problem}");
     assert_eq!(status.signal(), Some(libc::SIGINT));

@@ -95,7 +95,14 @@ pub fn idle_alone(start_ns: u64, end_ns: u64) -> GuestPlan {
     plan
 }
 
-/// Starts a command inside, which finds the plan at its standard input.
+/// Starts a command inside whose standard input is empty. A plan written to a command that
+/// ends without reading it fails with EPIPE if the command is faster.
+pub fn start_without_plan(guest: &Netns, command: &mut Command) -> Child {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+    guest.inside(|| command.spawn()).unwrap().unwrap()
+}
+
+/// Starts a command inside that reads the plan from its standard input.
 pub fn start(guest: &Netns, command: &mut Command, plan: &GuestPlan) -> Child {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = guest.inside(|| command.spawn()).unwrap().unwrap();
