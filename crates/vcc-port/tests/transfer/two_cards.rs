@@ -1,13 +1,15 @@
-//! A guest with two cards: what comes to it passes one, and what it sends passes the other.
+//! A guest with two cards: what comes to it passes one, and what it sends passes the other; or both
+//! pass both, as through a bond that sends each segment by the next of its devices.
 
+use std::fs;
 use std::net::{TcpListener, TcpStream};
 
 use vcc_engine::Params;
 use vcc_policy::Order;
 use vcc_port::{AttachOptions, Netns, Port, counters};
-use vcc_testing::{add_second_device, guest, ip, on_a_host};
+use vcc_testing::{accept_detours, add_second_device, guest, ip, on_a_host, tc};
 
-use crate::common::{STALLED, exchange, payload};
+use crate::common::{STALLED, ethtool, exchange, payload};
 
 /// Of the peer, which the guest reaches by its second card alone.
 const PEER: &str = "203.0.113.1";
@@ -38,6 +40,17 @@ fn connect(guest: &Netns, guest_opens: bool) -> (TcpStream, TcpStream) {
     (listener.accept().expect("accepted").0, theirs)
 }
 
+/// The port knew the connection of each segment, saw both of its directions and dropped nothing.
+fn assert_follows_all(port: &Port) {
+    let counted = port.counters().expect("counters");
+    let params = port.params().expect("parameters");
+    for counter in
+        [counters::ONE_DIRECTION, counters::UNKNOWN, counters::UNKNOWN_DROPPED, counters::POLICED]
+    {
+        assert_eq!(counted.get(counter), 0, "{}, {params:?}", counter.name);
+    }
+}
+
 #[test]
 fn both_directions_are_of_one_port() {
     on_a_host(|| {
@@ -56,15 +69,94 @@ fn both_directions_are_of_one_port() {
                 assert_eq!(second.usage().expect("usage"), port.usage().expect("usage"));
                 assert!(port.usage().expect("usage").flows > 0);
             }
-            let counted = port.counters().expect("counters");
-            for counter in [
-                counters::ONE_DIRECTION,
-                counters::UNKNOWN,
-                counters::UNKNOWN_DROPPED,
-                counters::POLICED,
-            ] {
-                assert_eq!(counted.get(counter), 0, "{}, police: {police}", counter.name);
-            }
+            assert_follows_all(&port);
+        }
+    });
+}
+
+const GUEST_MAC: &str = "02:00:00:00:00:01";
+const HOST_MAC: &str = "02:00:00:00:00:02";
+/// One device delays what it sends by its queue, so it reorders.
+const SLOWER: &str = "root tbf rate 400mbit burst 4000 limit 300000";
+/// The last bit of IPv4's identification, which counts the segments of a connection.
+const ODD: &str = "protocol ip u32 match u16 1 1 at 4";
+const ANY: &str = "protocol ip u32 match u32 0 0";
+
+/// `device` sends every second segment that it would send, or that comes to it, by `other`.
+fn alternate(device: &str, hook: &str, which: &str, other: &str) {
+    tc(&format!(
+        "filter add dev {device} {hook} {which} action mirred egress redirect dev {other}"
+    ));
+}
+
+/// Both cards lead both ways, one segment by the one and the next by the other.
+fn bonded() -> Netns {
+    let guest = guest();
+    add_second_device(&guest);
+    ip("address flush dev port");
+    // The host's side of the bond, which forwards to both cards, and delays what is for the first.
+    ip("link add bond type veth peer name slaves");
+    ip("address add 192.0.2.2/24 dev bond");
+    for device in ["port", "second", "bond"] {
+        ip(&format!("link set {device} address {HOST_MAC}"));
+    }
+    for device in ["bond", "slaves"] {
+        ip(&format!("link set {device} up"));
+        ethtool(device, "tso off gso off gro off");
+    }
+    ip(&format!("neighbour replace {GUEST} lladdr {GUEST_MAC} dev bond"));
+    tc("qdisc add dev slaves clsact");
+    alternate("slaves", "ingress prio 1", ODD, "second");
+    alternate("slaves", "ingress prio 2", ANY, "port");
+    tc(&format!("qdisc add dev second {SLOWER}"));
+    let configured = guest.inside(|| {
+        for device in ["guest", "guest2"] {
+            ip(&format!("link set {device} address {GUEST_MAC}"));
+            ethtool(device, "tso off gso off gro off");
+        }
+        ip(&format!("neighbour replace 192.0.2.2 lladdr {HOST_MAC} dev guest"));
+        tc("qdisc add dev guest clsact");
+        alternate("guest", "egress", ODD, "guest2");
+        tc(&format!("qdisc add dev guest2 {SLOWER}"));
+        accept_detours();
+    });
+    configured.expect("inside");
+    accept_detours();
+    guest
+}
+
+/// Segments that came to the namespace's TCP before one that was sent earlier.
+fn out_of_order() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/net/netstat").expect("counters");
+    let rows: Vec<Vec<&str>> =
+        text.lines().take(2).map(|line| line.split_whitespace().collect()).collect();
+    let at = rows[0].iter().position(|name| *name == "TCPOFOQueue").expect("a counter");
+    rows[1][at].parse().expect("a number")
+}
+
+#[test]
+fn a_bond_reorders_the_segments_of_one_port() {
+    on_a_host(|| {
+        let guest = bonded();
+        let payload = payload(4 << 20);
+        for police in [false, true] {
+            let params = Params::with(|p| {
+                p.police = police.into();
+                p.unknown_grace_s = 0;
+            });
+            let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+            let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
+            let listener = TcpListener::bind(("192.0.2.2", 0)).expect("a listener");
+            let to = listener.local_addr().expect("an address");
+            let ours = guest.inside(|| TcpStream::connect_timeout(&to, STALLED)).expect("inside");
+            let ours = ours.expect("connected");
+            let theirs = listener.accept().expect("accepted").0;
+            exchange(&ours, &theirs, &payload);
+            assert!(out_of_order() > 0, "the host received in order");
+            assert!(guest.inside(out_of_order).expect("inside") > 0, "the guest did");
+            assert_eq!(second.usage().expect("usage"), port.usage().expect("usage"));
+            assert_eq!(port.flows().expect("flows").len(), 1);
+            assert_follows_all(&port);
         }
     });
 }
