@@ -3,6 +3,7 @@
 
 mod load;
 mod pinned;
+mod underlays;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
@@ -25,10 +26,11 @@ use crate::{
 };
 pub(crate) use load::{Room, layout};
 pub(crate) use pinned::{
-    FROM_GUEST, Found, LAYOUT, PLACE, exchange, free_next, nexts, remove_at, require_capabilities,
+    FROM_GUEST, Found, LAYOUT, PLACE, free_next, nexts, remove_at, require_capabilities,
 };
 #[cfg(test)]
 pub(crate) use pinned::{NEXT, say_layout};
+pub use underlays::{Loading, Unloading};
 
 /// The maps, and the programs that ports call. Unless it is pinned, it ends with the last value and
 /// the last port.

@@ -324,28 +324,6 @@ pub(crate) fn require_capabilities() -> Result<()> {
     Err(Error::NotPermitted { doing, why })
 }
 
-/// Lets what is pinned at the one place be at the other, and the other way round, in one step.
-pub(crate) fn exchange(one: &Path, other: &Path) -> Result<()> {
-    let c_path = |path: &Path| {
-        CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero in our own paths")
-    };
-    let (c_one, c_other) = (c_path(one), c_path(other));
-    // SAFETY: both strings end in NUL and outlive the call.
-    let status = unsafe {
-        libc::renameat2(
-            libc::AT_FDCWD,
-            c_one.as_ptr(),
-            libc::AT_FDCWD,
-            c_other.as_ptr(),
-            libc::RENAME_EXCHANGE,
-        )
-    };
-    if status == 0 {
-        return Ok(());
-    }
-    Err(Error::last_os(format!("let {} be {}", one.display(), other.display())))
-}
-
 /// Removes all hosts. No port may call them any more.
 pub(crate) fn remove() -> Result<()> {
     for (place, _) in nexts()? {

@@ -23,7 +23,8 @@ use crate::arrival::Origin;
 use crate::host::{self, Found};
 use crate::tcx::{self, Hook};
 use crate::{
-    Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, device, lock, object, pins,
+    Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, bpffs, device, lock, object,
+    pins,
 };
 
 /// The step just done, at which tests end it.
@@ -94,7 +95,7 @@ impl Predecessor {
         }
         moving.take_over(&sources, Origin::OtherMaps)?;
         policy.pin_instead()?;
-        host::exchange(&next, Path::new(host::PLACE))?;
+        bpffs::exchange(&next, Path::new(host::PLACE))?;
         after(Step::Exchanged)?;
         host::remove_at(&next)?;
         moving.end(begun)

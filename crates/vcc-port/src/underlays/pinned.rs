@@ -45,7 +45,7 @@ impl Underlays {
     /// messages about those that are not understood.
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
-        pinned.tell();
+        pinned.name_here();
         let said = |Refused { slot, name, why }: &Refused| {
             let name = name.clone().unwrap_or_else(|| path(*slot).display().to_string());
             format!(
@@ -56,7 +56,7 @@ impl Underlays {
     }
 }
 
-pub(super) fn pin(slot: Slot, object: &Object) -> Result<()> {
+pub(crate) fn pin(slot: Slot, object: &Object) -> Result<()> {
     let doing = || format!("keep the underlay {}", object.name());
     match fs::create_dir(PLACE) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -86,7 +86,7 @@ pub(super) fn pin(slot: Slot, object: &Object) -> Result<()> {
     keep().map_err(|e| Error::system(doing(), e))
 }
 
-pub(super) fn unpin(slot: Slot) -> Result<()> {
+pub(crate) fn unpin(slot: Slot) -> Result<()> {
     let path = path(slot);
     remove_if_there(&path).map_err(|e| Error::system(format!("remove {}", path.display()), e))?;
     // It goes with the last one.

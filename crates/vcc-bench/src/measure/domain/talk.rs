@@ -11,7 +11,7 @@ use vcc_frames::{MACS, Packet, checksum, payload};
 use vcc_port::{Error, Result};
 
 use super::super::connection::*;
-use super::cases::{Case, Event, SEG_BYTES, SEGS_PER_TURN};
+use super::case::{Case, Event, SEG_BYTES, SEGS_PER_TURN};
 
 const MAX_FLOWS: usize = 16;
 const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;

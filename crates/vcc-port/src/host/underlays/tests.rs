@@ -1,6 +1,7 @@
 use std::fs;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_engine::Slot;
 use vcc_testing::on_a_host;
 
 use super::*;
@@ -54,7 +55,7 @@ fn a_replacement_that_was_left_half_way_is_finished() {
         let (before, after) = (gentle(8), gentle(4));
         Underlays::load(&before).expect("loaded");
         let slot = Slot::from_index(1).expect("a slot");
-        pinned::pin(slot, &after).expect("pinned");
+        pin(slot, &after).expect("pinned");
         assert_eq!(slots(), [0, 1]);
         // A daemon asks with each policy, and must not hold more each time.
         let name = || slot.underlay().expect("it is known").name().as_ptr();
