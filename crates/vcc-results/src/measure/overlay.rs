@@ -2,7 +2,6 @@
 
 use super::{Measure, View, share};
 use crate::result::Guessed;
-use vcc_overlay::Class;
 
 /// Right inferences as a share of those made.
 pub(super) const RIGHT: Measure = Measure::plain(
@@ -33,5 +32,5 @@ fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
 }
 
 fn is_dared(seen: &Guessed) -> bool {
-    seen.class != Class::Unknown.name()
+    seen.class != Guessed::UNKNOWN
 }

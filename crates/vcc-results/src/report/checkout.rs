@@ -51,3 +51,6 @@ pub fn record(
     }
     Ok(Recorded { files, names, left_out })
 }
+
+#[cfg(test)]
+mod tests;

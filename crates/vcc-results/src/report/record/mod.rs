@@ -227,4 +227,4 @@ fn rounded(value: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::report) mod tests;

@@ -33,7 +33,6 @@ const PHRASES: &[(&str, &str)] = &[
 const PLACES: &[&str] = &[
     "crates/vcc-clang/src",
     "crates/vcc-daemon/src",
-    "crates/vcc-export/src",
     "crates/vcc-kube/src",
     "crates/vcc-policy/src",
     "crates/vcc-testing/src",

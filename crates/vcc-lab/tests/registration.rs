@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use vcc_guest::{CongestionControls, Error, names};
+use vcc_lab::congestion_controls::{CongestionControls, Error, names};
 use vcc_testing::can_attach;
 
 /// All names that the kernel currently accepts for TCP_CONGESTION, of any process.

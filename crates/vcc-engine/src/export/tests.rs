@@ -1,8 +1,6 @@
-use vcc_engine::{Field, FlowState, Underlay, sys};
-
-use crate::row::default_underlay;
-
+use super::row::default_underlay;
 use super::*;
+use crate::{Field, FlowState, Underlay, sys};
 
 fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Connection {
     let mut state = FlowState::travelling(Underlay::built_in().last().expect("one"));
@@ -136,7 +134,7 @@ fn an_export_of_a_released_version_is_read() {
     assert!(flow.state.can_travel() && flow.state.depends_on_translation());
     let described = |name| Field::named(name).expect("a field").of(&flow.state);
     assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
-    let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);
+    let arrived = flow.state.arrive(&crate::Params::default(), 1);
     assert!(arrived.is_some(), "it continues with this version");
     // Whoever needs more refuses what that version has written.
     let header: Header = serde_json::from_str(text.lines().next().unwrap()).unwrap();

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::{Field, FlowState, Underlay, sys};
 use serde::{Deserialize, Serialize};
-use vcc_engine::{Field, FlowState, Underlay, sys};
 
 /// A connection that continues on another host: its ends, its VLAN, and what describes it.
 #[derive(Clone)]

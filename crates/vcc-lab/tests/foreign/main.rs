@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bed::{Outcome, Trial, run};
 use stack::{Role, Stack, lwip, netstack};
-use vcc_guest::CongestionControls;
+use vcc_lab::congestion_controls::CongestionControls;
 use vcc_testing::{can_attach, skip};
 
 const WARM_UP: Duration = Duration::from_secs(1);
