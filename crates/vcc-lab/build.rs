@@ -59,10 +59,10 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
     println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());
     let target = env::var("TARGET").unwrap();
-    // OUT_DIR is `build/PACKAGE-HASH/out` below the profile's directory, and clippy and tests have
-    // one each. Cargo locks the profile's directory for a whole build, so its runs share this one in
-    // turn.
-    let directory = out.ancestors().nth(3).unwrap_or(out).join("guest-agent");
+    // OUT_DIR is `PROFILE/build/PACKAGE-HASH/out` below the target directory. All profiles share one
+    // agent, which is always built for release; cargo locks its directory, so that they wait for each
+    // other.
+    let directory = out.ancestors().nth(4).unwrap_or(out).join("guest-agent");
     let flags = "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols".to_owned();
     let status = Command::new(env::var("CARGO").unwrap())
         .args(["build", "--quiet", "--release", "--bin", "vcc-agent", "--target", &target])
