@@ -93,7 +93,7 @@ fn ipv4(from: Ipv4Addr, to: Ipv4Addr, tcp_bytes: usize) -> [u8; IPV4_BYTES] {
     ip[9] = PROTOCOL_TCP;
     ip[IPV4_SOURCE_AT..][..4].copy_from_slice(&from.octets());
     ip[IPV4_DESTINATION_AT..][..4].copy_from_slice(&to.octets());
-    let check = checksum::of(&[&ip]);
+    let check = checksum::compute(&[&ip]);
     write_u16(&mut ip, IPV4_CHECK_AT, check);
     ip
 }

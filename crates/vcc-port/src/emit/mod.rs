@@ -73,7 +73,7 @@ impl Emitter {
             device: device.clone(),
             index: role.is_some().then_some(port),
             ring: Ring::open(&maps.events, port, RING_BYTES)?,
-            flows: flows::Table::of(maps)?,
+            flows: flows::Table::from_maps(maps)?,
             neighbours: keep(&maps.neighbours)?,
             prodded: VecDeque::new(),
             emitted: Emitted::default(),

@@ -69,7 +69,7 @@ impl Host {
         underlays: &Underlays,
     ) -> Result<(Self, Object)> {
         let object = load::fresh(policy, room, yardsticks, underlays)?;
-        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        let (maps, programs) = (Maps::from_object(&object)?, Programs::from_object(&object)?);
         let host = Self { maps, programs, is_pinned: false, is_new: true, turning: None };
         host.call()?;
         Ok((host, object))
@@ -258,7 +258,7 @@ struct Programs {
 const PROGRAMS: usize = 8;
 
 impl Programs {
-    fn of(object: &Object) -> Result<Self> {
+    fn from_object(object: &Object) -> Result<Self> {
         Self::each(|name| {
             let program = object::program(object, name)?;
             let fd = program.as_fd().try_clone_to_owned();

@@ -170,7 +170,7 @@ impl Host {
     pub(crate) fn reloaded(&self, underlays: &Underlays) -> Result<Self> {
         let policy = SharedPolicy::open_locked()?;
         let object = load::over(&self.maps, Some(&policy), underlays)?;
-        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        let (maps, programs) = (Maps::from_object(&object)?, Programs::from_object(&object)?);
         Ok(Self { maps, programs, is_pinned: true, is_new: false, turning: None })
     }
 
@@ -247,8 +247,8 @@ pub(crate) fn say_layout(place: &Path, layout: u32) -> Result<()> {
     let constants = place.join(CONSTANTS);
     let map = MapHandle::from_pinned_path(&constants)
         .map_err(|e| Error::system(format!("open {}", constants.display()), e))?;
-    let said = maps::constants_of(&map).ok_or_else(|| Error::layout("read the limits"))?;
-    maps::replace_constants(&constants, &sys::vcc_host_constants { layout, ..said })
+    let current = maps::constants_of(&map).ok_or_else(|| Error::layout("read the limits"))?;
+    maps::replace_constants(&constants, &sys::vcc_host_constants { layout, ..current })
 }
 
 pub(crate) enum Found {

@@ -46,13 +46,13 @@ impl Underlays {
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
         pinned.name_here();
-        let said = |Refused { slot, name, why }: &Refused| {
+        let message = |Refused { slot, name, why }: &Refused| {
             let name = name.clone().unwrap_or_else(|| path(*slot).display().to_string());
             format!(
-                "the underlay {name} {why}; until it is loaded again, its connections go on by NewReno"
+                "the underlay {name} {why}; until it is loaded again, its connections continue under NewReno"
             )
         };
-        Ok(pinned.refused.iter().map(said).collect())
+        Ok(pinned.refused.iter().map(message).collect())
     }
 }
 

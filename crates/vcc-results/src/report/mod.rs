@@ -145,7 +145,7 @@ pub struct FlowReport {
 }
 
 impl RunReport {
-    pub fn of(
+    pub fn new(
         facts: &RunFacts,
         data: RunData,
         seed: u64,
@@ -198,7 +198,7 @@ impl MetricReport {
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             runs: values.len() as u32,
-            reach: Reach::of(values)?,
+            reach: Reach::from_values(values)?,
             paper,
         })
     }
@@ -219,7 +219,7 @@ impl Report {
 
 impl CaseReport {
     /// Valid with `wanted` valid runs; not judged yet.
-    pub fn of(
+    pub fn from_runs(
         name: &str,
         wanted: u32,
         runs: Vec<RunReport>,

@@ -48,8 +48,10 @@ pub fn domain(rounds: u32) -> Result<Vec<SegmentCost>> {
             SegmentCost {
                 name: case.name,
                 what: case.what,
-                gbit_s: case.bulk.then(|| Spread::of(samples_ns.iter().map(gbit_s).collect())),
-                ns: Spread::of(samples_ns),
+                gbit_s: case
+                    .bulk
+                    .then(|| Spread::from_samples(samples_ns.iter().map(gbit_s).collect())),
+                ns: Spread::from_samples(samples_ns),
             }
         })
         .collect())

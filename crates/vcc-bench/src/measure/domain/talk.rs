@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{Params, sys};
+use vcc_engine::{FlowKey, Params, sys};
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
 use vcc_frames::{MACS, Packet, checksum, payload};
 use vcc_port::{Error, Result};

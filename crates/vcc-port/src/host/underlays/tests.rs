@@ -35,8 +35,11 @@ fn an_underlay_of_another_version_is_told_and_replaced() {
         bytes[head + 8] += 1;
         map.update(&[0; 4], &bytes, MapFlags::ANY).expect("written");
 
-        let [said] = &Underlays::know().expect("read")[..] else { panic!("one is refused") };
-        assert!(said.starts_with("the underlay gentle was built for another version"), "{said}");
+        let [message] = &Underlays::know().expect("read")[..] else { panic!("one is refused") };
+        assert!(
+            message.starts_with("the underlay gentle was built for another version"),
+            "{message}"
+        );
         assert!("gentle".parse::<Underlay>().is_err(), "nothing can name it");
         // Another one does not take its place, where connections may still be.
         let other = gentle(4);

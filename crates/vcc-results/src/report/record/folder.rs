@@ -50,7 +50,7 @@ impl Folder {
                 left_out.push(format!("{path}: not recorded: the run is {what}"));
                 continue;
             }
-            let record = Record::of(report);
+            let record = Record::from_report(report);
             let name = self.name_of(&record);
             self.records.insert(name.clone(), record);
             names.push(name);

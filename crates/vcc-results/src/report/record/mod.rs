@@ -118,7 +118,7 @@ pub struct Curve {
 }
 
 impl Record {
-    pub fn of(report: &Report) -> Self {
+    pub fn from_report(report: &Report) -> Self {
         let (expected, others) = expected_metrics(report);
         let metrics = expected.into_iter().chain(others);
         let rows = metrics

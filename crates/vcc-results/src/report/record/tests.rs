@@ -20,7 +20,7 @@ fn a_record_is_read_back_as_it_was_written() {
     let lines = vec![vcc_plot::Line { name: "a".into(), points: vec![(1.0, 0.123_456_789)] }];
     let panels = vec![LinePanel { title: "t".into(), lines }];
     full.figure = Figure::Lines { x, x_scale: vcc_plot::Scale::Linear, y, panels };
-    let text = json::text(&Record::of(&full));
+    let text = json::text(&Record::from_report(&full));
     let again = json::parse(text.as_bytes()).unwrap();
     assert_eq!(json::text(&again), text);
     let row = r#"    {"case":"without","figures":{"greatest":0.1,"least":0.09,"median":0.094},"judged":{"confidence":75,"max":0.2,"verdict":"holds"},"metric":"ratio","paper":0.142,"runs":3}"#;
