@@ -33,8 +33,9 @@ build build-lab: export VCC_COMMIT = $(shell git describe --always --dirty 2>/de
 build: deps
 	$(CARGO) build --release --package vcc --package vcc-lab
 
+# With the features of `make build`, which then compiles nothing a second time.
 build-lab: deps
-	$(CARGO) build --release --package vcc-lab
+	$(CARGO) build --release --package vcc --package vcc-lab --bin vcc-lab
 
 guest-kernel:
 	@guest/kernel/build.sh

@@ -96,7 +96,7 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	const struct ack_news *news = &outcome->news;
 	bool was_shown = f->flags & FLOW_WINDOW_SHOWN;
 	bool by_blocks = (f->flags & FLOW_SACK) && (s->options & OPT_SACK);
-	bool told = h->promises && !seq_after(s->ack, h->promised);
+	bool was_promised = h->promises && !seq_after(s->ack, h->promised);
 	/* A hole below what was promised is the shell's to fill; blocks may report others. */
 	bool repairs = hold_repairs(f, h) || (split_owes(f, h) && !(s->options & OPT_SACK));
 	bool guests_loss = news->duplicate && !repairs;
@@ -117,14 +117,14 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	/* Law 2, as far as the field reaches. */
 	VCC_LAW(a->window == UINT16_MAX ||
 		!seq_before(shown.ack + ((uint32_t)a->window << f->wscale_shown), f->right_edge));
-	if (told && !guests_loss && split_absorbs(f, h, &shown, news, a->window)) {
+	if (was_promised && !guests_loss && split_absorbs(f, h, &shown, news, a->window)) {
 		a->verdict = VCC_CONSUME;
 		f->window_received = s->window;
 		f->flags |= FLOW_WINDOW_SHOWN;
 		return;
 	}
 	/* Law 4 */
-	if (news->duplicate && was_shown && !by_blocks && (!told || guests_loss))
+	if (news->duplicate && was_shown && !by_blocks && (!was_promised || guests_loss))
 		a->window = before;
 	/* An unchanged window turns an update into a duplicate ACK for a guest without SACK. */
 	if (news->same_ack && was_shown && a->window == before) {

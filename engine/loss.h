@@ -79,24 +79,24 @@ VCC_APART int resent_by_guest(struct vcc_flow *f, const struct vcc_params *p, ui
 {
 	if (!f || !p || !s)
 		return -1;
-	bool told = f->dupacks >= DUPACK_THRESHOLD;
+	bool past_threshold = f->dupacks >= DUPACK_THRESHOLD;
 
 	/* A fast retransmission may carry new data behind the missing segment. */
-	if ((sent == SENT_PARTLY_NEW && !told) || peer_closed_window(f))
+	if ((sent == SENT_PARTLY_NEW && !past_threshold) || peer_closed_window(f))
 		return 0;
 	if (s->seq == f->snd_una && rto_passed(f, p, (uint32_t)s->now_us)) {
 		timeout_begin(f, (uint32_t)s->now_us);
 		f->prr_out_bytes = s->payload_bytes;
 		return 0;
 	}
-	if (!told && resent_for_mtu(f, (enum vcc_sent)sent, s))
+	if (!past_threshold && resent_for_mtu(f, (enum vcc_sent)sent, s))
 		return 0;
 	/*
 	 * A window-limited guest cannot probe with new data, so its tail loss probe retransmits the
 	 * last segment (RFC 8985, 7.3). Duplicates, a timeout or the probe's own ACK show whether
 	 * that segment was lost.
 	 */
-	if (sent == SENT_TAIL_AGAIN && !told) {
+	if (sent == SENT_TAIL_AGAIN && !past_threshold) {
 		bool answered = f->ca_state != CA_OPEN && !seq_after(f->snd_nxt, f->recover);
 
 		if (f->ca_state <= CA_CWR && !answered)

@@ -116,7 +116,7 @@ VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 				struct mark_news *marks)
 {
 	uint32_t ace = ace_of(s->flags), segs = bytes_to_segs_ceil(f, news->delivered_bytes);
-	enum accecn_news told = TOLD_NOTHING;
+	enum accecn_news option = TOLD_NOTHING;
 
 	expect_report(f, news->delivered_bytes);
 	if (f->accecn & ACCECN_SETTLES) {
@@ -124,20 +124,20 @@ VCC_INLINE void marks_by_accecn(struct vcc_flow *f, const struct vcc_segment *s,
 		return;
 	}
 	if (segs)
-		told = accecn_read_option(f, s, news, a, marks);
+		option = accecn_read_option(f, s, news, a, marks);
 	/* Nobody would report marks. */
 	if (is_cleared(f, ace, segs, marks))
 		f->flags |= FLOW_UNHEARD;
 	f->accecn |= ACCECN_HEARD;
-	if (!segs || told == TOLD_OLD || (f->flags & FLOW_UNHEARD))
+	if (!segs || option == TOLD_OLD || (f->flags & FLOW_UNHEARD))
 		return;
 	accecn_note_ack(f, segs);
 	if (!marks->marked_bytes) {
-		uint32_t marked_segs = ace_segs(f, ace, told == TOLD_BYTES ? 0 : segs);
+		uint32_t marked_segs = ace_segs(f, ace, option == TOLD_BYTES ? 0 : segs);
 
 		marks->marked_bytes = vcc_min(marked_segs * f->mss_bytes,
 					      vcc_max(news->acked_bytes, news->delivered_bytes));
-		if (told == TOLD_NOTHING)
+		if (option == TOLD_NOTHING)
 			accecn_guess(f, marks->marked_bytes);
 	}
 	f->ace_heard = (uint8_t)ace;

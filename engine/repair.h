@@ -271,9 +271,9 @@ VCC_INLINE void repair_on_ack(const struct vcc_flow *f, struct vcc_hold *h, stru
 /* RFC 8985, 6.2, step 4. */
 VCC_INLINE uint32_t reo_wnd_us(const struct vcc_flow *f, const struct vcc_repair *r)
 {
-	bool told = r->sacked_bytes >= DUPACK_THRESHOLD * f->mss_bytes;
+	bool past_threshold = r->sacked_bytes >= DUPACK_THRESHOLD * f->mss_bytes;
 
-	if (!r->reordered && (told || f->ca_state >= CA_RECOVERY))
+	if (!r->reordered && (past_threshold || f->ca_state >= CA_RECOVERY))
 		return 0;
 	uint64_t wide_us = ((uint64_t)r->reo_mult + 1) * (r->min_rtt_us / 4);
 	uint32_t srtt_us = f->srtt_us8 >> 3;

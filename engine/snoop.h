@@ -317,17 +317,17 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
  */
 VCC_INLINE uint32_t snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop *sn)
 {
-	uint32_t told = f->rcv_wup;
+	uint32_t rcv_wup = f->rcv_wup;
 
 	if (is_promise_due(sn) && !is_inconsistent(f, sn) && f->stage == STAGE_ESTABLISHED)
 		f->rcv_wup = sn->guest_ack;
-	return told;
+	return rcv_wup;
 }
 
-VCC_INLINE void snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t told)
+VCC_INLINE void snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t rcv_wup)
 {
 	if (is_promise_due(sn) && f->rcv_wup == sn->guest_ack)
-		f->rcv_wup = told;
+		f->rcv_wup = rcv_wup;
 }
 
 #endif

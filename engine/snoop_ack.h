@@ -37,50 +37,51 @@ snoop_ack_to_send(const struct vcc_flow *f, const struct vcc_snoop *sn, const st
 		  const struct vcc_room *room, const struct vcc_segment *s)
 {
 	uint32_t own_edge = guests_edge(f, s);
-	struct vcc_snoop_ack said = {
+	struct vcc_snoop_ack answer = {
 		.ack = s->ack, .edge = own_edge, .window = s->window, .flags = s->flags
 	};
 	bool due = is_promise_due(sn);
 
 	if (!sn->begun || !(s->flags & TCP_ACK) || (s->flags & (TCP_SYN | TCP_RST)) ||
 	    is_inconsistent(f, sn))
-		return said;
+		return answer;
 	/* Reordered between guest and port: the peer ignores its window, too. */
 	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
-		return said;
-	said.ack = sn->ring_nxt;
-	uint32_t edge = snoop_edge(f, sn, p, room, said.ack);
+		return answer;
+	answer.ack = sn->ring_nxt;
+	uint32_t edge = snoop_edge(f, sn, p, room, answer.ack);
 
-	said.edge = edge;
-	if (said.ack != s->ack || edge != own_edge)
-		said.window = snoop_field(f, sn, said.ack, edge);
+	answer.edge = edge;
+	if (answer.ack != s->ack || edge != own_edge)
+		answer.window = snoop_field(f, sn, answer.ack, edge);
 	/* Law 3, toward the peer: shut if the guest's is, but for less than a unit. */
-	VCC_LAW(said.window || !seq_after(sn->guest_edge, said.ack + (1u << f->wscale_guest) - 1));
+	VCC_LAW(answer.window ||
+		!seq_after(sn->guest_edge, answer.ack + (1u << f->wscale_guest) - 1));
 	/* Classic ECN of the guest's own. */
 	if (due &&
 	    (f->flags & (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) == (FLOW_ECN_GUEST | FLOW_ECN_FABRIC)) {
-		said.flags &= (uint16_t)~TCP_ECE;
+		answer.flags &= (uint16_t)~TCP_ECE;
 		if (sn->latched)
-			said.flags |= TCP_ECE;
+			answer.flags |= TCP_ECE;
 	}
-	return said;
+	return answer;
 }
 
 /* The acknowledgement is sent to the peer. */
 VCC_INLINE void snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
-			       const struct vcc_snoop_ack *said)
+			       const struct vcc_snoop_ack *answer)
 {
-	if (!sn->begun || !(said->flags & TCP_ACK) || (said->flags & (TCP_SYN | TCP_RST)) ||
+	if (!sn->begun || !(answer->flags & TCP_ACK) || (answer->flags & (TCP_SYN | TCP_RST)) ||
 	    is_inconsistent(f, sn))
 		return;
 	/* The peer ignores it. */
-	if (seq_before(said->ack, f->rcv_wup) || !seq_plausible(sn->ring_nxt, said->ack))
+	if (seq_before(answer->ack, f->rcv_wup) || !seq_plausible(sn->ring_nxt, answer->ack))
 		return;
 	/* Law 16: nothing is acknowledged that neither the guest has acknowledged nor its ring has.
 	 */
-	VCC_LAW(!seq_after(said->ack, sn->ring_nxt));
-	sn->due_edge = snoop_next_due_edge(f, sn, said->edge);
-	sn->told_edge = said->edge;
+	VCC_LAW(!seq_after(answer->ack, sn->ring_nxt));
+	sn->due_edge = snoop_next_due_edge(f, sn, answer->edge);
+	sn->told_edge = answer->edge;
 }
 
 /*
@@ -105,11 +106,11 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 		return false;
 	if (s->ack == f->rcv_wup && sn->repeats)
 		return false;
-	struct vcc_snoop_ack said = snoop_ack_to_send(f, sn, p, room, s);
+	struct vcc_snoop_ack answer = snoop_ack_to_send(f, sn, p, room, s);
 
 	/* The guest may round its window down (RFC 7323, 2.4). */
-	return said.window <= snoop_field(f, sn, said.ack, sn->told_edge) &&
-	       seq_distance(said.edge, sn->told_edge) <= 1u << f->wscale_guest;
+	return answer.window <= snoop_field(f, sn, answer.ack, sn->told_edge) &&
+	       seq_distance(answer.edge, sn->told_edge) <= 1u << f->wscale_guest;
 }
 
 /*

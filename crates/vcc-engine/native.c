@@ -618,9 +618,9 @@ struct vcc_snoop_ack vcc_native_snoop_ack_to_send(const struct vcc_flow *f,
 }
 
 void vcc_native_snoop_ack_sent(const struct vcc_flow *f, struct vcc_snoop *sn,
-			       const struct vcc_snoop_ack *said)
+			       const struct vcc_snoop_ack *answer)
 {
-	snoop_ack_sent(f, sn, said);
+	snoop_ack_sent(f, sn, answer);
 }
 
 struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
@@ -640,9 +640,9 @@ uint32_t vcc_native_snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop
 	return snoop_judge_begin(f, sn);
 }
 
-void vcc_native_snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t told)
+void vcc_native_snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t rcv_wup)
 {
-	snoop_judge_end(f, sn, told);
+	snoop_judge_end(f, sn, rcv_wup);
 }
 
 bool vcc_native_is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)

@@ -1,16 +1,57 @@
-//! Puts every experiment file into the binary, and the program that guests with a kernel of their
-//! own run.
+//! Puts every experiment file into the binary, the program that guests with a kernel of their own run,
+//! and the congestion controls of `guest/`.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-fn main() -> io::Result<()> {
-    let out = PathBuf::from(env::var("OUT_DIR").unwrap());
-    let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("..");
-    embed_experiments(&crates.join("../experiments"), &out)?;
-    build_agent(&crates.join("vcc-traffic"), &out)
+use vcc_clang::Clang;
+
+fn main() {
+    if let Err(why) = build() {
+        eprintln!("vcc-lab: {why}");
+        std::process::exit(1);
+    }
+}
+
+fn build() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    embed_experiments(&package.join("../../experiments"), &out)?;
+    build_agent(&package.join("../vcc-traffic"), &out)?;
+    build_congestion_controls(&package, &out)
+}
+
+/// Compiles the congestion controls to BPF, and their arithmetic natively for the tests.
+fn build_congestion_controls(package: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    let guest = package.join("../../guest");
+    let look = package.join("tests/live/wire/look.bpf.c");
+    let arithmetic = package.join("tests/arithmetic/native.c");
+    for input in [&guest, &look, &arithmetic] {
+        println!("cargo::rerun-if-changed={}", input.display());
+    }
+    let clang = Clang::for_build_script()?;
+    let entries = fs::read_dir(&guest).map_err(|e| format!("{}: {e}", guest.display()))?;
+    for entry in entries {
+        let source = entry.map_err(|e| format!("{}: {e}", guest.display()))?.path();
+        let name = source.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(stem) = name.strip_suffix(".bpf.c") {
+            clang.compile(&source, &[], &out.join(format!("{stem}.bpf.o")))?;
+        }
+    }
+    clang.compile(&look, &[&guest], &out.join("look.bpf.o"))?;
+    cc::Build::new()
+        .file(&arithmetic)
+        .include(&guest)
+        .std("c11")
+        .flags(["-Wall", "-Wextra", "-Werror"])
+        .cargo_metadata(false)
+        .compile("vcc_guest_arithmetic");
+    let archive = out.join("libvcc_guest_arithmetic.a");
+    println!("cargo::rustc-link-arg-tests={}", archive.display());
+    Ok(())
 }
 
 /// Statically linked, because a guest has no libraries.
@@ -18,10 +59,10 @@ fn build_agent(package: &Path, out: &Path) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", package.display());
     println!("cargo::rerun-if-changed={}", package.join("../../Cargo.lock").display());
     let target = env::var("TARGET").unwrap();
-    // OUT_DIR is `build/PACKAGE-HASH/out` below the profile's directory, and clippy and tests have
-    // one each. Cargo locks the profile's directory for a whole build, so its runs share this one in
-    // turn.
-    let directory = out.ancestors().nth(3).unwrap_or(out).join("guest-agent");
+    // OUT_DIR is `PROFILE/build/PACKAGE-HASH/out` below the target directory. All profiles share one
+    // agent, which is always built for release; cargo locks its directory, so that they wait for each
+    // other.
+    let directory = out.ancestors().nth(4).unwrap_or(out).join("guest-agent");
     let flags = "-C target-feature=+crt-static -C debuginfo=0 -C strip=symbols".to_owned();
     let status = Command::new(env::var("CARGO").unwrap())
         .args(["build", "--quiet", "--release", "--bin", "vcc-agent", "--target", &target])

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let [attached, parsed, detached] = gbit_s;
     let over_detached = |with: &[f64]| with.iter().zip(&detached).map(|(a, b)| a / b).collect();
-    let of = |samples: Vec<f64>| Spread::of(samples);
+    let of = |samples: Vec<f64>| Spread::from_samples(samples);
     let measured = Throughput {
         ratio: of(over_detached(&attached)),
         parsed_ratio: of(over_detached(&parsed)),

@@ -1,21 +1,23 @@
 //! Builds a pure ACK as the peer might have sent it.
 
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowKey, FlowState, sys};
 
 use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame};
-use vcc_engine::FlowKey;
 
-/// The frame of an ACK that repeats the last acknowledgement and window shown to the guest. It has
-/// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC
-/// 7323, 3.2 would drop it), and stale ones would fail PAWS.
-pub fn ack_to_guest(key: &FlowKey, flow: &FlowState, neighbour: &sys::vcc_neighbour) -> Frame {
+/// The frame of [`FlowState::repeated_ack`].
+pub(crate) fn ack_to_guest(
+    key: &FlowKey,
+    flow: &FlowState,
+    neighbour: &sys::vcc_neighbour,
+) -> Frame {
+    let repeated = flow.repeated_ack();
     let ack = Bare {
         direction: Direction::ToGuest,
-        seq: flow.rcv_nxt,
-        ack: flow.snd_una,
-        flags: sys::TCP_ACK,
-        window: flow.window_shown,
+        seq: repeated.seq,
+        ack: repeated.ack,
+        flags: repeated.flags.into(),
+        window: repeated.window,
         timestamps: None,
     };
     ack.frame(key, neighbour)
@@ -38,7 +40,7 @@ mod tests {
         ack_to_guest(&FlowKey::new(guest, peer, vlan), &flow, &neighbour).bytes
     }
 
-    /// The bytes that `vcc emit` sends; the checksums come from another implementation of RFC 1071.
+    /// The checksums come from another implementation of RFC 1071.
     #[test]
     fn over_ipv4_in_a_vlan() {
         let expected = [

@@ -74,7 +74,8 @@ fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [
         ETHERTYPE_IPV4 if ip.len() >= IPV4_BYTES && ip[9] == PROTOCOL_ICMP => {
             let at = usize::from(ip[0] & 15) * 4;
             let is_whole = ip[0] >> 4 == 4 && at >= IPV4_BYTES && !ip::is_fragment(ip);
-            let header = ip.get(..at).filter(|header| is_whole && checksum::of(&[header]) == 0)?;
+            let header =
+                ip.get(..at).filter(|header| is_whole && checksum::compute(&[header]) == 0)?;
             (at, ip::length_v4(ip), ip::address_v4(header, IPV4_DESTINATION_AT), None)
         }
         ETHERTYPE_IPV6 if ip.len() >= IPV6_BYTES && ip[6] == PROTOCOL_ICMPV6 => {
@@ -86,7 +87,7 @@ fn message<'a>(frame: &Frame, link: &Link, ip: &'a [u8]) -> Option<(usize, &'a [
     };
     let icmp = ip.get(at..end).filter(|icmp| icmp.len() >= ICMP_BYTES)?;
     let check = match ipv6 {
-        None => checksum::of(&[icmp]),
+        None => checksum::compute(&[icmp]),
         Some(source) => {
             let [source, guest] = [source, guest].map(u128::to_be_bytes);
             checksum::of_transport(PROTOCOL_ICMPV6, &source, &guest, icmp)

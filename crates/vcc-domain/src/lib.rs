@@ -48,7 +48,6 @@ mod timers;
 mod trace;
 mod unparsed_tcp;
 
-pub use ack::ack_to_guest;
 pub use bytes::BadBytes;
 pub use control_request::{Accepted, Ask, Reloaded};
 pub use counters::{Counters, Reason};

@@ -77,7 +77,7 @@ impl Field {
         Self::ALL.iter().find(|field| field.name == name)
     }
 
-    pub fn of(&self, state: &FlowState) -> u32 {
+    pub fn value_in(&self, state: &FlowState) -> u32 {
         (self.read)(&state.0)
     }
 
@@ -107,7 +107,7 @@ impl FlowState {
         let mut described = Self::default();
         (described.0.stage, described.0.underlay) = (self.stage, self.underlay);
         for field in Field::ALL {
-            field.set(&mut described, field.of(self));
+            field.set(&mut described, field.value_in(self));
         }
         described
     }

@@ -34,7 +34,7 @@ impl DelayedBy {
 
     /// By both parts. If only one was measured, it is the reason if it is long; otherwise, and without a
     /// measurement, the reason is unknown.
-    pub fn of(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<Self> {
+    pub fn from_delays(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<Self> {
         let (guest_us, fabric_us) = match (guest_us, fabric_us) {
             (None, None) => return None,
             (Some(only_us), None) | (None, Some(only_us)) if only_us < SLOW_US => return None,
@@ -99,7 +99,7 @@ impl FlowState {
 
     /// What the connection waits for; None without a measurement.
     pub fn delayed_by(&self) -> Option<DelayedBy> {
-        DelayedBy::of(self.guest_delay_us(), self.fabric_delay_us())
+        DelayedBy::from_delays(self.guest_delay_us(), self.fabric_delay_us())
     }
 }
 

@@ -10,6 +10,7 @@ mod ack_thinning;
 mod carried;
 mod clock;
 mod delay;
+pub mod export;
 mod flow_key;
 mod flow_report;
 mod guest_rate;
@@ -282,6 +283,19 @@ impl FlowState {
     /// Is one of `enum vcc_flow_flag` set?
     pub fn has(&self, flag: sys::vcc_flow_flag) -> bool {
         self.flags & flag != 0
+    }
+
+    /// An ACK to the guest that repeats the last acknowledgement and window that it was shown. It has
+    /// no options: Linux accepts a segment without timestamps from a peer that negotiated them (RFC
+    /// 7323, 3.2 would drop it), and stale ones would fail PAWS.
+    pub fn repeated_ack(&self) -> Segment {
+        Segment {
+            seq: self.rcv_nxt,
+            ack: self.snd_una,
+            window: self.window_shown,
+            flags: sys::TCP_ACK as u16,
+            ..Segment::default()
+        }
     }
 
     /// Bytes that the guest has in flight.

@@ -125,9 +125,9 @@ impl FlowState {
 
     /// The acknowledgement is sent to the peer.
     #[inline]
-    pub fn snoop_ack_sent(&self, snoop: &mut Snoop, said: &Said) {
+    pub fn snoop_ack_sent(&self, snoop: &mut Snoop, answer: &Said) {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoop_ack_sent(&self.0, &mut snoop.0, said) }
+        unsafe { native::snoop_ack_sent(&self.0, &mut snoop.0, answer) }
     }
 
     /// The guest's ring has a segment, whose checksums are right. `sent` is the highest
@@ -156,10 +156,10 @@ impl FlowState {
             return judge(self);
         }
         // SAFETY: both point to live values of the C types for the length of the call.
-        let told = unsafe { native::snoop_judge_begin(&mut self.0, &snoop.0) };
+        let rcv_wup = unsafe { native::snoop_judge_begin(&mut self.0, &snoop.0) };
         let judged = judge(self);
         // SAFETY: likewise.
-        unsafe { native::snoop_judge_end(&mut self.0, &snoop.0, told) }
+        unsafe { native::snoop_judge_end(&mut self.0, &snoop.0, rcv_wup) }
         judged
     }
 

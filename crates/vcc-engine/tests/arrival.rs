@@ -300,7 +300,7 @@ fn a_guest_that_comes_back_is_caught_up_with() {
     later.0.snd_una = here.seq(5_000 * here.mss());
     let now_ms = |conn: &Conn| (conn.now_us / 1000) as u32;
     let before = here.flow;
-    assert!(!here.flow.come_back(&later, now_ms(&here)), "it goes on here");
+    assert!(!here.flow.come_back(&later, now_ms(&here)), "it continues here");
     here.wait_us(5_000_000);
     assert!(!here.flow.come_back(&before, now_ms(&here)), "older than what is known");
     assert_eq!(here.flow.lags, 0);

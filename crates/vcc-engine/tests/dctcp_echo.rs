@@ -168,7 +168,7 @@ fn a_peer_that_only_sends_control_packets_as_ect_is_no_dctcp() {
         conn.guest_gets(conn.ack(0).len(1000).ce());
         for _ in 0..3 {
             let ack = conn.guest_acks(1000);
-            assert!(has_flags(&ack, sys::TCP_ECE), "a classic sender is told until CWR comes");
+            assert!(has_flags(&ack, sys::TCP_ECE), "a classic sender gets ECE until CWR comes");
         }
         conn.guest_gets(conn.ack(0).seq(conn.peer_seq(1000)).len(1000).ect0().cwr());
         assert!(lacks_flags(&conn.guest_acks(2000), sys::TCP_ECE));

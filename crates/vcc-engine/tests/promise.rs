@@ -44,8 +44,8 @@ fn copy(from: &Path, to: &Path) {
 
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?} failed:\n{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed:\n{stderr}");
     String::from_utf8(output.stdout).unwrap()
 }
 

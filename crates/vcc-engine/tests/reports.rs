@@ -17,7 +17,7 @@ fn payload(conn: &Conn, offset: u32, payload_bytes: u32) -> Seg {
     conn.ack(0).seq(conn.peer_seq(offset)).len(payload_bytes)
 }
 
-fn told(action: &Action) -> (u32, u32) {
+fn counters(action: &Action) -> (u32, u32) {
     (action.feedback.ect0_bytes, action.feedback.ce_bytes)
 }
 
@@ -35,7 +35,7 @@ fn bytes_are_counted_by_their_mark() {
         conn.guest_gets(payload(&conn, 1301, 50).ect1());
         let ack = conn.guest_sends(guest_ack(&conn, 1351));
         assert!(emits(&ack, sys::EMIT_PACK));
-        assert_eq!(told(&ack), (1 + 1050, 301), "RFC 9768, 3.2.1: ECT(0) starts at 1");
+        assert_eq!(counters(&ack), (1 + 1050, 301), "RFC 9768, 3.2.1: ECT(0) starts at 1");
         assert_eq!(u32::from(ack.verdict), sys::VCC_PASS);
     }
 }
@@ -45,7 +45,7 @@ fn a_super_segment_counts_all_its_bytes() {
     let mut conn = Conn::to_vcc(Params::default(), 5);
     conn.guest_gets(payload(&conn, 0, 64_000).cut(1440).ce());
     let ack = conn.guest_sends(guest_ack(&conn, 64_000));
-    assert_eq!(told(&ack), (1, 64_000));
+    assert_eq!(counters(&ack), (1, 64_000));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn counters_wrap_at_24_bits() {
         }
         offset += bytes;
         let ack = conn.guest_sends(guest_ack(&conn, offset));
-        assert_eq!(told(&ack), (ect0_bytes & COUNTER_MASK, ce_bytes & COUNTER_MASK));
+        assert_eq!(counters(&ack), (ect0_bytes & COUNTER_MASK, ce_bytes & COUNTER_MASK));
         wraps += u32::from(ect0_bytes & COUNTER_MASK < before);
     }
     assert!(wraps >= 1);
@@ -106,7 +106,7 @@ fn without_option_space_a_fack_is_sent() {
     conn.guest_gets(payload(&conn, 0, 1000).ect0());
     let ack = conn.guest_sends(guest_ack(&conn, 1000).room(7));
     assert!(emits(&ack, sys::EMIT_FACK));
-    assert_eq!(told(&ack), (1001, 0));
+    assert_eq!(counters(&ack), (1001, 0));
     conn.guest_gets(payload(&conn, 1000, 1000).ect0());
     assert!(emits(&conn.guest_sends(guest_ack(&conn, 2000).room(8)), sys::EMIT_PACK));
 }
@@ -122,7 +122,7 @@ fn a_report_beside_data_waits_for_two_segments() {
         conn.guest_gets(payload(&conn, 2 * mss_bytes - 1, 1).ect0());
         let data = conn.send(200, 100);
         assert!(emits(&data, sys::EMIT_FACK), "beside data, however much room there is");
-        assert_eq!(told(&data), (1 + 2 * mss_bytes, 0));
+        assert_eq!(counters(&data), (1 + 2 * mss_bytes, 0));
         assert!(emits(&conn.send(300, 100), sys::EMIT_NOTHING), "once");
     }
 }
@@ -133,11 +133,11 @@ fn a_mark_beside_data_is_reported_at_once() {
     conn.guest_gets(payload(&conn, 0, 1).ce());
     let data = conn.send(0, 100);
     assert!(emits(&data, sys::EMIT_FACK));
-    assert_eq!(told(&data), (1, 1));
+    assert_eq!(counters(&data), (1, 1));
     conn.guest_gets(payload(&conn, 1, 1).ect0());
     assert!(emits(&conn.send(100, 100), sys::EMIT_NOTHING), "the mark was reported");
     // The pending bytes are reported on the next pure ACK.
-    assert_eq!(told(&conn.guest_sends(guest_ack(&conn, 2))), (2, 1));
+    assert_eq!(counters(&conn.guest_sends(guest_ack(&conn, 2))), (2, 1));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_guest_whose_ecn_is_overridden_sees_ect_but_no_mark() {
         assert!(is_ect0(&conn.guest_gets(payload(&conn, 1000, 1000).ect0())));
         assert!(is_not_ect(&conn.guest_gets(payload(&conn, 2000, 1000))));
         let ack = conn.guest_sends(guest_ack(&conn, 3000));
-        assert_eq!(told(&ack), (1001, 1000));
+        assert_eq!(counters(&ack), (1001, 1000));
         assert!(has_flags(&ack, sys::TCP_ECE), "echoed on its behalf");
         // The guest's own ECE is removed: it has seen no mark.
         conn.guest_gets(payload(&conn, 3000, 1000).ect0().cwr());

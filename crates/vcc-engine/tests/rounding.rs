@@ -141,8 +141,8 @@ fn runts_gain_nothing() {
             // An active opener is shown an MSS that is a multiple of the unit, so its windows are
             // exact.
             let (rounded, exact) = (shares(false), shares(true));
-            let told = format!("{rounded:.3} with windows rounded up, {exact:.3} with exact ones");
-            assert!((0.9..1.05).contains(&(rounded / exact)), "{runts:?}: {told}");
+            let line = format!("{rounded:.3} with windows rounded up, {exact:.3} with exact ones");
+            assert!((0.9..1.05).contains(&(rounded / exact)), "{runts:?}: {line}");
         }
     }
 }

@@ -126,18 +126,18 @@ fn dctcp_shares_fairly_and_keeps_the_queue_at_its_threshold() {
     for count in [2, 5] {
         let shares = share("dctcp", count);
         let Shares { jain, used, queue_segs, longest_queue_segs, reductions } = shares;
-        let told = format!(
+        let figures = format!(
             "{count} flows: Jain {jain:.4}, {used:.3} of the link, a queue of {queue_segs:.1} \
              segments, {longest_queue_segs:.1} at most, {reductions} reductions"
         );
-        assert!(jain > 0.95, "{told}");
-        assert!(used > 0.95, "{told}");
+        assert!(jain > 0.95, "{figures}");
+        assert!(used > 0.95, "{figures}");
         let threshold = THRESHOLD_SEGS as f64;
-        assert!(queue_segs < 1.5 * threshold, "{told}");
+        assert!(queue_segs < 1.5 * threshold, "{figures}");
         // RFC 8257, 3.3: reacts to the extent of congestion.
         let reno = share("reno-ecn", count);
-        assert!(used > reno.used - 0.01, "{told}; reno-ecn uses {:.3}", reno.used);
-        assert!(longest_queue_segs < 6.0 * threshold, "{told}");
+        assert!(used > reno.used - 0.01, "{figures}; reno-ecn uses {:.3}", reno.used);
+        assert!(longest_queue_segs < 6.0 * threshold, "{figures}");
     }
 }
 

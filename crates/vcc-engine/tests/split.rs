@@ -46,10 +46,10 @@ impl Shell {
     /// After a segment of the guest, of which the shell has everything before `end` segments.
     fn promises(&mut self, from: u32, end: u32) -> bool {
         let mss_bytes = self.conn.mss();
-        let said = self.conn.data(from * mss_bytes, mss_bytes).0;
+        let segment = self.conn.data(from * mss_bytes, mss_bytes).0;
         let end = self.conn.seq(end * mss_bytes);
         let Conn { flow, params, .. } = &mut self.conn;
-        flow.split_promises(&mut self.hold, &self.buffer, params, &said, end)
+        flow.split_promises(&mut self.hold, &self.buffer, params, &segment, end)
     }
 }
 

@@ -254,8 +254,11 @@ fn mss_clamp_exactness() {
         let to_listener = accepted.peer_syn(syn);
         accepted.guest_synack(syn);
         accepted.peer_ack(0);
-        for (conn, told) in [(opened, to_opener), (accepted, to_listener)] {
-            assert_eq!((told.wscale, u32::from(told.mss)), (scale, payload_bytes + overhead_bytes));
+        for (conn, shown) in [(opened, to_opener), (accepted, to_listener)] {
+            assert_eq!(
+                (shown.wscale, u32::from(shown.mss)),
+                (scale, payload_bytes + overhead_bytes)
+            );
             assert_eq!((conn.mss(), conn.flow.wscale_shown), (payload_bytes, scale));
             assert_eq!(payload_bytes % (1 << scale), 0);
         }
@@ -280,9 +283,9 @@ fn a_window_has_room_for_segments_of_any_size() {
                 let shown = conn.peer_ack(from + mss_bytes);
                 let shown_bytes = conn.shown_bytes(&shown);
                 let unit_bytes = 1 << conn.flow.wscale_shown;
-                let told = format!("{shown_bytes} for {cwnd_segs} of {mss_bytes}");
-                assert_eq!(shown_bytes / mss_bytes, cwnd_segs, "{told}");
-                assert!(shown_bytes % mss_bytes < unit_bytes, "{told}");
+                let shown = format!("{shown_bytes} for {cwnd_segs} of {mss_bytes}");
+                assert_eq!(shown_bytes / mss_bytes, cwnd_segs, "{shown}");
+                assert!(shown_bytes % mss_bytes < unit_bytes, "{shown}");
             }
         }
     }
@@ -307,12 +310,12 @@ fn mss_clamp_never_eats_the_segment() {
             let answer = syn.wscale(14);
             let mut opened = Conn::new(window_max(max_bytes), 5);
             opened.guest_syn(syn);
-            let told = opened.peer_synack(answer);
-            assert!(told.mss >= 1460 / 2, "told an MSS of {}", told.mss);
+            let shown = opened.peer_synack(answer);
+            assert!(shown.mss >= 1460 / 2, "told an MSS of {}", shown.mss);
             assert!(opened.mss() >= 1448 / 2);
             let mut accepted = Conn::new(window_max(max_bytes), 5);
-            let told = accepted.peer_syn(answer);
-            assert!(told.mss >= 1460 / 2, "told an MSS of {}", told.mss);
+            let shown = accepted.peer_syn(answer);
+            assert!(shown.mss >= 1460 / 2, "told an MSS of {}", shown.mss);
         }
     }
 }

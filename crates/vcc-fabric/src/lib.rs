@@ -232,10 +232,10 @@ impl Fabric {
             match self.topology.links[event.link].to {
                 Node::Host(host) => {
                     let Some(frame) = self.received(host, due_ns, frame) else { continue };
-                    if let Fits::No { told } = path_mtu::fits(&self.path_mtus, due_ns, &frame) {
+                    if let Fits::No { answer } = path_mtu::fits(&self.path_mtus, due_ns, &frame) {
                         self.recycle(frame);
                         let router = self.topology.links[event.link].from;
-                        told.into_iter().for_each(|told| self.forward(router, due_ns, told));
+                        answer.into_iter().for_each(|answer| self.forward(router, due_ns, answer));
                         continue;
                     }
                     let Some(impairer) = &mut self.impairer else {

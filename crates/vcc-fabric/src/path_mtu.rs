@@ -20,7 +20,7 @@ pub(super) enum Fits {
     Yes,
     No {
         /// A frame to its sender.
-        told: Option<Vec<u8>>,
+        answer: Option<Vec<u8>>,
     },
 }
 
@@ -41,7 +41,7 @@ pub(super) fn fits(mtus: &[PathMtu], now_ns: u64, frame: &[u8]) -> Fits {
     if at.end - at.l3 <= mtu_bytes.into() {
         return Fits::Yes;
     }
-    Fits::No { told: tells.then(|| icmp::too_big(frame, &at, mtu_bytes.into(), QUOTED_BYTES)) }
+    Fits::No { answer: tells.then(|| icmp::too_big(frame, &at, mtu_bytes.into(), QUOTED_BYTES)) }
 }
 
 #[cfg(test)]
@@ -76,18 +76,20 @@ mod tests {
             for now_ns in [0, FROM_NS - 1, 2 * FROM_NS] {
                 assert_eq!(at(1399, true, now_ns), Fits::Yes);
             }
-            assert_eq!(at(1399, false, FROM_NS), Fits::No { told: None });
-            let Fits::No { told: Some(told) } = at(1399, true, FROM_NS) else { panic!("not told") };
-            assert_eq!((&told[..6], &told[6..12]), (&frame[6..12], &frame[..6]));
+            assert_eq!(at(1399, false, FROM_NS), Fits::No { answer: None });
+            let Fits::No { answer: Some(answer) } = at(1399, true, FROM_NS) else {
+                panic!("not told")
+            };
+            assert_eq!((&answer[..6], &answer[6..12]), (&frame[6..12], &frame[..6]));
             let l3 = whole.headers().l3;
-            assert!(icmp::verify(&told, l3));
+            assert!(icmp::verify(&answer, l3));
             let icmp_at = l3 + if ipv6 { 40 } else { 20 };
             let head = if ipv6 { [2, 0] } else { [3, 4] };
             assert_eq!(
-                (&told[icmp_at..icmp_at + 2], &told[icmp_at + 6..icmp_at + 8]),
+                (&answer[icmp_at..icmp_at + 2], &answer[icmp_at + 6..icmp_at + 8]),
                 (&head[..], &1399u16.to_be_bytes()[..])
             );
-            assert!(frame[l3..].starts_with(&told[icmp_at + 8..]));
+            assert!(frame[l3..].starts_with(&answer[icmp_at + 8..]));
         }
     }
 

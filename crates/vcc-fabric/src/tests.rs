@@ -297,10 +297,10 @@ fn the_sender_of_what_a_path_does_not_carry_is_told() {
     let mut fabric = fabric(&network(TopologyKind::Star, 2));
     fabric.set_path_mtus(vec![PathMtu { from_ns: 0, mtu_bytes: 1000, tells: true }]);
     fabric.inject(0, 0, frame.clone());
-    let told = drain(&mut fabric);
+    let answers = drain(&mut fabric);
     // An IPv4 header, ICMP's, and what is quoted.
     let told_bytes = 14 + 20 + 8 + 20 + 8;
     let link_ns = |bytes: u64| bytes * 800 + DELAY_NS;
     let due_ns = 2 * link_ns(frame.len() as u64) + link_ns(told_bytes);
-    assert_eq!(told, [(0, due_ns, told_bytes as usize)]);
+    assert_eq!(answers, [(0, due_ns, told_bytes as usize)]);
 }

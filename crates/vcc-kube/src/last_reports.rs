@@ -43,8 +43,8 @@ impl LastReports {
     }
 
     pub fn silent(&self, now: Instant) -> BTreeSet<String> {
-        let is_silent = |heard: Instant| now.saturating_duration_since(heard) >= SILENT;
-        let silent = self.nodes.iter().filter(|(_, (_, heard))| is_silent(*heard));
+        let is_silent = |reports: Instant| now.saturating_duration_since(reports) >= SILENT;
+        let silent = self.nodes.iter().filter(|(_, (_, reports))| is_silent(*reports));
         silent.map(|(name, _)| name.clone()).collect()
     }
 }
@@ -60,28 +60,28 @@ mod tests {
         let status = |updated: &str| NodeStatus { updated: updated.into(), ..Default::default() };
         let is = |name: &str, updated: &str| News::Is(name.into(), status(updated));
         let listed = |name: &str, updated: &str| News::Listed(name.into(), status(updated));
-        let mut heard = LastReports::default();
-        let silent = |heard: &LastReports, seconds| {
-            heard.silent(at(seconds)).into_iter().collect::<String>()
+        let mut reports = LastReports::default();
+        let silent = |reports: &LastReports, seconds| {
+            reports.silent(at(seconds)).into_iter().collect::<String>()
         };
         // An old report is no reason: the watch has only just begun.
-        heard.note(listed("a", "2001-01-01T00:00:00Z"), begin);
-        heard.note(listed("b", "2001-01-01T00:00:00Z"), begin);
-        heard.note(listed("c", ""), begin);
-        assert_eq!(silent(&heard, 179), "");
-        let first = heard.note(is("a", "2026-01-01T00:00:00Z"), at(60));
+        reports.note(listed("a", "2001-01-01T00:00:00Z"), begin);
+        reports.note(listed("b", "2001-01-01T00:00:00Z"), begin);
+        reports.note(listed("c", ""), begin);
+        assert_eq!(silent(&reports, 179), "");
+        let first = reports.note(is("a", "2026-01-01T00:00:00Z"), at(60));
         assert!(matches!(first, News::Is(_, status) if status == NodeStatus::default()));
-        assert_eq!(silent(&heard, 180), "bc");
+        assert_eq!(silent(&reports, 180), "bc");
         // A list is no report of those that wrote nothing.
-        heard.note(listed("a", "2026-01-01T00:00:00Z"), at(200));
-        heard.note(listed("b", "2001-01-01T00:00:00Z"), at(200));
-        heard.note(listed("c", "2026-01-01T00:02:00Z"), at(200));
-        assert_eq!(silent(&heard, 239), "b");
-        assert_eq!(silent(&heard, 240), "ab");
-        heard.note(News::Gone("b".into()), at(240));
-        assert_eq!(silent(&heard, 240), "a");
-        assert_eq!(silent(&heard, 380), "ac");
-        heard.keep(&BTreeMap::from([("a".to_owned(), ())]));
-        assert_eq!(silent(&heard, 1000), "a");
+        reports.note(listed("a", "2026-01-01T00:00:00Z"), at(200));
+        reports.note(listed("b", "2001-01-01T00:00:00Z"), at(200));
+        reports.note(listed("c", "2026-01-01T00:02:00Z"), at(200));
+        assert_eq!(silent(&reports, 239), "b");
+        assert_eq!(silent(&reports, 240), "ab");
+        reports.note(News::Gone("b".into()), at(240));
+        assert_eq!(silent(&reports, 240), "a");
+        assert_eq!(silent(&reports, 380), "ac");
+        reports.keep(&BTreeMap::from([("a".to_owned(), ())]));
+        assert_eq!(silent(&reports, 1000), "a");
     }
 }

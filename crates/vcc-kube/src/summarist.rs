@@ -50,7 +50,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
     let (send, mut changes) = mpsc::unbounded_channel();
     let _watches = (nodes(client, troubles, send.clone()), policies(client, troubles, send));
     let mut nodes = Store::default();
-    let mut heard = LastReports::default();
+    let mut reports = LastReports::default();
     let mut silent = BTreeSet::new();
     let mut policies = Store::default();
     let mut written = Written::default();
@@ -63,7 +63,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
                 match change {
                     Change::Node(news) => {
                         let is_list = matches!(news, News::End);
-                        let news = heard.note(news, Instant::now());
+                        let news = reports.note(news, Instant::now());
                         let has_counted_alone = has_counted_alone(&nodes, &news);
                         match nodes.apply(news) {
                             true if has_counted_alone => pace.hear_counts(),
@@ -71,7 +71,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
                             false => {}
                         }
                         if is_list {
-                            heard.keep(nodes.objects());
+                            reports.keep(nodes.objects());
                         }
                     }
                     Change::Policy(news) => {
@@ -85,7 +85,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
             _ = look.tick() => {}
         }
         let now = Instant::now();
-        let are_silent = heard.silent(now);
+        let are_silent = reports.silent(now);
         if are_silent != silent {
             silent = are_silent;
             pace.hear_news(now);

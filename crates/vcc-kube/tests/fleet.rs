@@ -95,10 +95,10 @@ impl Fleet {
     /// The generation that each node reports to have in force, from a watch.
     fn watched(&self) -> Watched {
         let watched = Watched::default();
-        let (told, kubeconfig) = (Arc::clone(&watched.0), self.cluster.kubeconfig());
+        let (seen, kubeconfig) = (Arc::clone(&watched.0), self.cluster.kubeconfig());
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime").block_on(watch(kubeconfig, told));
+            runtime.expect("a runtime").block_on(watch(kubeconfig, seen));
         });
         watched
     }
@@ -129,7 +129,7 @@ impl Watched {
     }
 }
 
-async fn watch(kubeconfig: PathBuf, told: Arc<Mutex<BTreeMap<String, i64>>>) {
+async fn watch(kubeconfig: PathBuf, seen: Arc<Mutex<BTreeMap<String, i64>>>) {
     let file = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
     let context = KubeConfigOptions::default();
     let config =
@@ -143,7 +143,7 @@ async fn watch(kubeconfig: PathBuf, told: Arc<Mutex<BTreeMap<String, i64>>>) {
         let Ok(node) = node else { return };
         let in_force = node.data["status"]["policies"][0]["inForce"].as_i64().unwrap_or(0);
         let name = node.metadata.name.expect("a name");
-        told.lock().expect("not poisoned").insert(name, in_force);
+        seen.lock().expect("not poisoned").insert(name, in_force);
     }
 }
 

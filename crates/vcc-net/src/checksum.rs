@@ -112,7 +112,7 @@ pub fn word_updated(check: u16, before: u32, after: u32) -> u16 {
 
 /// The checksum of the parts, concatenated.
 #[inline]
-pub fn of(parts: &[&[u8]]) -> u16 {
+pub fn compute(parts: &[&[u8]]) -> u16 {
     parts.iter().fold(Sum::MINUS_ZERO, |sum, part| sum.with_words(part)).checksum()
 }
 
@@ -121,7 +121,7 @@ pub fn of(parts: &[&[u8]]) -> u16 {
 pub fn of_ipv4(header: &[u8]) -> u16 {
     match <&[u8; IPV4_BYTES]>::try_from(header) {
         Ok(plain) => Sum::MINUS_ZERO.with_words(plain).checksum(),
-        Err(_) => of(&[header]),
+        Err(_) => compute(&[header]),
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn sums_as_the_example_of_rfc_1071() {
-        assert_eq!(of(&[&[0x00, 0x01, 0xf2, 0x03], &[0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
+        assert_eq!(compute(&[&[0x00, 0x01, 0xf2, 0x03], &[0xf4, 0xf5, 0xf6, 0xf7]]), !0xddf2);
     }
 
     #[test]
@@ -191,13 +191,13 @@ mod tests {
     fn sums_are_never_plus_zero() {
         assert_eq!(updated(0xffff, &[0xff, 0xff], &[0, 0]), 0);
         assert_eq!(updated(0xffff, &[], &[]), 0);
-        assert_eq!(of(&[&[0, 0]]), 0);
+        assert_eq!(compute(&[&[0, 0]]), 0);
     }
 
     #[test]
     fn an_update_equals_a_new_sum() {
         let mut words = [0x12, 0x34, 0xff, 0xff, 0x00, 0x00, 0x80, 0x01];
-        let mut check = of(&[&words]);
+        let mut check = compute(&[&words]);
         for (at, value) in [(0, 0xffff), (2, 0x0000), (4, 0xfffe), (0, 0x0000), (6, 0x7fff)] {
             let before = words;
             write_u16(&mut words, at, value);
@@ -205,14 +205,14 @@ mod tests {
             let [was, is] = [before, words].map(|words| read_u32(&words, changed));
             assert_eq!(word_updated(check, was, is), updated(check, &before, &words));
             check = updated(check, &before, &words);
-            assert_eq!(check, of(&[&words]), "{words:02x?}");
+            assert_eq!(check, compute(&[&words]), "{words:02x?}");
         }
     }
 
     #[test]
     fn updates_may_change_the_length() {
         let (long, short) = ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4]);
-        assert_eq!(updated(of(&[&long]), &long, &short), of(&[&short]));
-        assert_eq!(updated(of(&[&short]), &short, &long), of(&[&long]));
+        assert_eq!(updated(compute(&[&long]), &long, &short), compute(&[&short]));
+        assert_eq!(updated(compute(&[&short]), &short, &long), compute(&[&long]));
     }
 }

@@ -60,7 +60,7 @@ fn by_regular_dips(dips: &Dips) -> Option<Guess> {
 }
 
 fn by_votes(epochs: &Epochs) -> Option<Guess> {
-    let winner = Count::of(epochs.done()).winner()?;
+    let winner = Count::from_epochs(epochs.done()).winner()?;
     Some(Guess { class: winner.class, confidence: winner.confidence, reasons: winner.reasons })
 }
 

@@ -129,7 +129,7 @@ pub(crate) struct Winner {
 }
 
 impl<'a> Count<'a> {
-    pub fn of(epochs: &'a [Epoch]) -> Self {
+    pub fn from_epochs(epochs: &'a [Epoch]) -> Self {
         let votes = epochs.iter().filter_map(|epoch| Some((vote(epoch)?, epoch))).collect();
         Self { epochs, votes }
     }
@@ -151,11 +151,11 @@ impl<'a> Count<'a> {
             Vote::Cubic => Class::CubicLike,
             Vote::Unmoved => Class::DelayBased,
         };
-        let reasons = vec![self.told(vote, agreeing)];
+        let reasons = vec![self.reason(vote, agreeing)];
         Some(Winner { class, confidence: share * confidence(agreeing), reasons })
     }
 
-    fn told(&self, party: Vote, agreeing: usize) -> String {
+    fn reason(&self, party: Vote, agreeing: usize) -> String {
         let own = || self.votes.iter().filter(|(vote, _)| *vote == party).map(|(_, epoch)| *epoch);
         let kept = median(own().map(Epoch::kept));
         let losses = own().filter(|epoch| epoch.cause == Cause::Loss).count();

@@ -1,6 +1,6 @@
 //! The BPF file system, in which pinned links and maps outlive their process.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -115,4 +115,26 @@ pub(crate) fn require_home() -> Result<()> {
         _ => {}
     }
     has_home().map(drop)
+}
+
+/// Exchanges what is pinned at the two places, in one step.
+pub(crate) fn exchange(one: &Path, other: &Path) -> Result<()> {
+    let c_path = |path: &Path| {
+        CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero in our own paths")
+    };
+    let (c_one, c_other) = (c_path(one), c_path(other));
+    // SAFETY: both strings end in NUL and outlive the call.
+    let status = unsafe {
+        libc::renameat2(
+            libc::AT_FDCWD,
+            c_one.as_ptr(),
+            libc::AT_FDCWD,
+            c_other.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    };
+    if status == 0 {
+        return Ok(());
+    }
+    Err(Error::last_os(format!("let {} be {}", one.display(), other.display())))
 }

@@ -72,7 +72,7 @@ impl Counters {
 }
 
 impl Counters {
-    pub(crate) fn of(counts: &[sys::vcc_counts]) -> Self {
+    pub(crate) fn from_counts(counts: &[sys::vcc_counts]) -> Self {
         let mut sums = [0; ALL.len()];
         for on_cpu in counts {
             for (sum, segments) in sums.iter_mut().zip(on_cpu.segments) {

@@ -9,7 +9,7 @@ use crate::{Counters, Error, Result};
 const DOING: &str = "read what the port has counted";
 
 pub(crate) fn counters(counts: &MapHandle, index: u32) -> Result<Counters> {
-    Ok(Counters::of(&read(counts, index)?))
+    Ok(Counters::from_counts(&read(counts, index)?))
 }
 
 /// What the round trips of the port's connections wait for, as histograms.

@@ -219,8 +219,8 @@ mod tests {
         let data = |bytes: usize| Packet { payload: vec![0; bytes], ..from_guest.clone() };
         for police in [false, true] {
             let params = Params::with(|p| p.police = police.into());
-            let datapath =
-                Datapath::load_without_timer(&AttachOptions::of(params)).expect("it loads");
+            let datapath = Datapath::load_without_timer(&AttachOptions::from_params(params))
+                .expect("it loads");
             let run = |program, packet: &Packet| {
                 datapath.run(program, &packet.frame(), 0).expect("it runs")
             };
@@ -264,7 +264,7 @@ mod tests {
             [(false, -1, counters::CONTENDED), (true, 2, counters::UNJUDGED)]
         {
             let params = Params::with(|p| p.police = police.into());
-            let datapath = Datapath::load(&AttachOptions::of(params)).expect("it loads");
+            let datapath = Datapath::load(&AttachOptions::from_params(params)).expect("it loads");
             datapath.run(Program::FromGuest, &syn, 0).expect("it runs");
             let key = datapath.maps().flows.keys().next().expect("a flow");
             set_lock(&datapath, &key, GONE);

@@ -63,7 +63,7 @@ pub use error::{Error, VerifierRefusal};
 pub use flows::{Flow, FlowId};
 pub use governor::Governor;
 pub use grace_periods::Expedited;
-pub use host::Host;
+pub use host::{Host, Loading, Unloading};
 pub use namespace::{Netns, isolated};
 pub use options::AttachOptions;
 pub use own_directory::open_own_directory;
@@ -75,7 +75,7 @@ pub use run_time::{RunTime, RunTimes};
 pub use test_run::RunOutput;
 pub use timers::{Turning, are_wheels_still};
 pub use trace::{Trace, TraceEvent};
-pub use underlays::{Loading, Underlays, Unloading};
+pub use underlays::Underlays;
 pub use usage::{Shortage, Usage};
 
 pub type Result<T> = std::result::Result<T, Error>;

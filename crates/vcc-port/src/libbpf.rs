@@ -11,8 +11,8 @@ thread_local! {
 
 /// libbpf has one callback per process, and calls it on the thread that called libbpf.
 fn hear(_: PrintLevel, message: String) {
-    HEARD.with_borrow_mut(|heard| {
-        if let Some(messages) = heard {
+    HEARD.with_borrow_mut(|lines| {
+        if let Some(messages) = lines {
             messages.push(message);
         }
     });
@@ -43,8 +43,8 @@ pub(crate) struct Refusal {
 }
 
 /// The refusal in the messages of libbpf, if they contain one.
-pub(crate) fn refusal(said: &str) -> Option<Refusal> {
-    let (before, log) = said.split_once("-- BEGIN PROG LOAD LOG --")?;
+pub(crate) fn refusal(output: &str) -> Option<Refusal> {
+    let (before, log) = output.split_once("-- BEGIN PROG LOAD LOG --")?;
     let log = log.split("-- END PROG LOAD LOG --").next()?;
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with("processed ");
     let last_line = log.lines().map(str::trim).rfind(is_said)?;
@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn a_refusal_has_its_program_and_the_last_words() {
-        let said = "libbpf: prog 'a': BPF program load failed\n\
+        let output = "libbpf: prog 'a': BPF program load failed\n\
                     libbpf: prog 'a': -- BEGIN PROG LOAD LOG --\n\
                     0: R1=ctx() R10=fp0\n1: (b7) r0 = 0\n2: (61) r0 = *(u32 *)(r0 +0)\n\
                     R0 invalid mem access 'scalar'\n\
                     processed 3 insns (limit 1000000)\n\
                     -- END PROG LOAD LOG --\n\
                     libbpf: failed to load object\n";
-        let refusal = refusal(said).expect("a refusal");
+        let refusal = refusal(output).expect("a refusal");
         assert_eq!(refusal.program, "a");
         assert_eq!(refusal.last_line, "R0 invalid mem access 'scalar'");
         assert!(refusal.log.starts_with("0: R1") && refusal.log.ends_with("(limit 1000000)"));

@@ -60,7 +60,7 @@ pub(crate) fn has_lanes() -> bool {
 
 impl Maps {
     /// The maps of a loaded object.
-    pub(crate) fn of(object: &Object) -> Result<Self> {
+    pub(crate) fn from_object(object: &Object) -> Result<Self> {
         Self::open(|name| find(object, if name == CONSTANTS { CONSTANTS_SECTION } else { name }))
     }
 

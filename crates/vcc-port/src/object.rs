@@ -10,10 +10,10 @@ use crate::{Error, Result, kernel, libbpf, verifier_log};
 
 /// Opens an object; `what` names it in messages.
 pub fn open(object: &[u8], what: &str) -> Result<OpenObject> {
-    let (result, said) = libbpf::listen(|| ObjectBuilder::default().open_memory(object));
+    let (result, output) = libbpf::listen(|| ObjectBuilder::default().open_memory(object));
     result.map_err(|e| Error::System {
         doing: format!("open {what}"),
-        why: format!("{e:#} ({})", said.lines().last().unwrap_or_default()),
+        why: format!("{e:#} ({})", output.lines().last().unwrap_or_default()),
     })
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn lacks(name: &str) -> Error {
 pub fn load(open: OpenObject, what: &str) -> Result<Object> {
     #[cfg(test)]
     let open = spoilt::spoil(open);
-    let (result, said) = libbpf::listen(|| open.load());
-    result.map_err(|e| match libbpf::refusal(&said) {
+    let (result, output) = libbpf::listen(|| open.load());
+    result.map_err(|e| match libbpf::refusal(&output) {
         Some(Refusal { program, last_line, log }) => Error::Verifier {
             what: what.into(),
             experience: kernel::experience(),

@@ -18,7 +18,7 @@ pub struct AttachOptions {
 
 impl AttachOptions {
     /// With the default size of the flow table.
-    pub fn of(params: Params) -> Self {
+    pub fn from_params(params: Params) -> Self {
         let (inside, order) = (Tunnels::NONE, Order::default());
         Self { params, max_flows: PortSelector::DEFAULT_MAX_FLOWS, inside, order }
     }
@@ -41,6 +41,6 @@ impl AttachOptions {
 
 impl Default for AttachOptions {
     fn default() -> Self {
-        Self::of(Params::default())
+        Self::from_params(Params::default())
     }
 }

@@ -73,6 +73,6 @@ pub(crate) fn look_into(port: &mut sys::vcc_port, tunnels: Tunnels) {
 }
 
 /// The parameters in it.
-pub(crate) fn of(port: &sys::vcc_port) -> Params {
+pub(crate) fn from_port(port: &sys::vcc_port) -> Params {
     Params(port.params)
 }

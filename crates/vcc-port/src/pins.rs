@@ -46,7 +46,7 @@ pub(crate) struct Pin {
 }
 
 impl Pin {
-    pub(crate) fn of(device: &Device, index: u32) -> Self {
+    pub(crate) fn new(device: &Device, index: u32) -> Self {
         Self { device: device.clone(), index: Some(index) }
     }
 
@@ -303,9 +303,9 @@ mod tests {
     fn directory_names_lead_back_to_the_device() {
         for name in ["vnet0", "eth0.100", "a@b-1", "x-1"] {
             let device = Device { name: name.into(), ifindex: 7, netns_inode: 4_026_531_840 };
-            let directory_name = Pin::of(&device, 4095).directory_name();
+            let directory_name = Pin::new(&device, 4095).directory_name();
             assert!(!directory_name.contains('.'), "{directory_name}");
-            assert_eq!(Pin::parse(&directory_name), Some(Pin::of(&device, 4095)));
+            assert_eq!(Pin::parse(&directory_name), Some(Pin::new(&device, 4095)));
         }
     }
 

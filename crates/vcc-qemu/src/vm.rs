@@ -31,7 +31,7 @@ pub struct Vm {
     qemu: Child,
     to_shell: ChildStdin,
     from_shell: Receiver<Vec<u8>>,
-    said: String,
+    output: String,
     commands: u32,
     /// QEMU has it open.
     _locks: NamedTempFile,
@@ -65,9 +65,9 @@ impl Vm {
         let mut there = Self::start(image, netdev, true, |_| ())?;
         migration::migrate(&self.monitor(), &there.monitor(), meanwhile)?;
         there.commands = self.commands;
-        there.said = std::mem::take(&mut self.said);
+        there.output = std::mem::take(&mut self.output);
         for bytes in self.from_shell.try_iter() {
-            there.said += &lossy(&bytes);
+            there.output += &lossy(&bytes);
         }
         *self = there;
         Ok(())
@@ -144,7 +144,7 @@ impl Vm {
             qemu,
             to_shell,
             from_shell,
-            said: String::new(),
+            output: String::new(),
             commands: 0,
             _locks: locks,
             sockets,
@@ -167,8 +167,8 @@ impl Vm {
 
     pub fn finish(&mut self) -> io::Result<String> {
         let end = format!("END-{}-", self.commands);
-        let said = self.until(&end)?;
-        Ok(said.strip_suffix(&end).unwrap_or(&said).to_owned())
+        let output = self.until(&end)?;
+        Ok(output.strip_suffix(&end).unwrap_or(&output).to_owned())
     }
 
     /// Writes a file in the guest.
@@ -224,20 +224,20 @@ impl Vm {
     fn until(&mut self, text: &str) -> io::Result<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(at) = self.said.find(text) {
-                let rest = self.said.split_off(at + text.len());
-                return Ok(std::mem::replace(&mut self.said, rest));
+            if let Some(at) = self.output.find(text) {
+                let rest = self.output.split_off(at + text.len());
+                return Ok(std::mem::replace(&mut self.output, rest));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.from_shell.recv_timeout(left) {
-                Ok(bytes) => self.said += &lossy(&bytes),
+                Ok(bytes) => self.output += &lossy(&bytes),
                 Err(error) => {
                     let why = match error {
                         RecvTimeoutError::Timeout => "does not say",
                         RecvTimeoutError::Disconnected => "ended before it said",
                     };
-                    let said = &self.said;
-                    return Err(Error::other(format!("the guest {why} `{text}`, after: {said}")));
+                    let output = &self.output;
+                    return Err(Error::other(format!("the guest {why} `{text}`, after: {output}")));
                 }
             }
         }

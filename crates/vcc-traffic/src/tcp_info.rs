@@ -65,7 +65,7 @@ pub struct TcpInfo {
 impl TcpInfo {
     /// # Errors
     /// getsockopt(2) failed: this is not a TCP socket.
-    pub fn of(socket: &impl AsRawFd) -> io::Result<Self> {
+    pub fn read(socket: &impl AsRawFd) -> io::Result<Self> {
         let mut info = Self::default();
         let mut length = size_of::<Self>() as libc::socklen_t;
         // SAFETY: `info` is plain data of `length` bytes; the kernel writes no more than that.

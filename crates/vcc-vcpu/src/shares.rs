@@ -113,7 +113,7 @@ mod tests {
         assert_eq!((shares.waiting, shares.running, shares.idle), (0.5, 0.25, 0.25));
         // A wait of three seconds has just ended; the clock of the reader stood still; a new thread has
         // the number of one that ended.
-        for (shares, told) in [
+        for (shares, expected) in [
             (after_a_second(1, 3000), (1.0, 0.0, 0.0)),
             (Shares::between(Times::default(), Times::default(), Duration::ZERO), (0.0, 0.0, 1.0)),
             (
@@ -125,7 +125,7 @@ mod tests {
                 (0.0, 0.0, 1.0),
             ),
         ] {
-            assert_eq!((shares.waiting, shares.running, shares.idle), told);
+            assert_eq!((shares.waiting, shares.running, shares.idle), expected);
         }
     }
 }

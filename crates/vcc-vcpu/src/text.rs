@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_runnable_whatever_its_name() {
-        for (stat, told) in [
+        for (stat, expected) in [
             ("101 (CPU 0/KVM) R 1 100 100 0\n", Some(true)),
             ("101 (CPU) S (0/KVM) R 1\n", Some(true)),
             ("101 (CPU 0) R/KVM) S 1\n", Some(false)),
@@ -86,7 +86,7 @@ mod tests {
             ("101 (CPU 0/TCG)", None),
             ("", None),
         ] {
-            assert_eq!(is_runnable(stat), told, "{stat:?}");
+            assert_eq!(is_runnable(stat), expected, "{stat:?}");
         }
     }
 

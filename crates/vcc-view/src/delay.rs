@@ -24,7 +24,7 @@ pub fn text_of_medians(
     fabric_us: Option<u32>,
     cpu: Option<&GuestCpu>,
 ) -> Option<String> {
-    let by = DelayedBy::of(guest_us, fabric_us)?;
+    let by = DelayedBy::from_delays(guest_us, fabric_us)?;
     let median = || Some(" at the median".to_owned());
     let guest = answer(if by == DelayedBy::Guest { "it" } else { "the guest" }, guest_us, median());
     let fabric = match guest {
@@ -128,15 +128,16 @@ mod tests {
 
     #[test]
     fn not_running_differs_from_busy_and_from_idle() {
-        for (cpu, told) in [
+        for (cpu, expected) in [
             (cpu(0.61, 0.32), "slow because the guest is not running: "),
             (cpu(0.01, 0.98), "slow because the guest is busy: "),
             (cpu(0.0, 0.02), "slow because the guest is late, though its CPU is idle: "),
         ] {
             let text = text_of(31_000, 200, Some(&cpu)).unwrap();
-            assert!(text.starts_with(told), "{text}");
+            assert!(text.starts_with(expected), "{text}");
             let both = text_of(31_000, 20_000, Some(&cpu)).unwrap();
-            let because = told.replacen("slow", "slow because of the fabric or the peer, and", 1);
+            let because =
+                expected.replacen("slow", "slow because of the fabric or the peer, and", 1);
             assert!(both.starts_with(&because), "{both}");
         }
         let fabrics = text_of(200, 31_000, Some(&cpu(0.61, 0.32)));

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
-use vcc_engine::FlowKey;
-use vcc_engine::FlowState;
+use vcc_engine::{FlowKey, FlowState};
 use vcc_port::{Error, Flow, FlowId};
 
 use crate::rule::RulesInForce;

@@ -91,7 +91,7 @@ impl RulesInForce {
 
     /// None if the edition of its rule is gone.
     pub fn rule_of(&self, flow: &FlowState) -> Option<AppliedRule<'_>> {
-        let rule = self.rules.of(flow)?;
+        let rule = self.rules.rule_for(flow)?;
         let (name, is_current) = match (self.epoch as u8).wrapping_sub(flow.epoch) {
             0 => (self.names.get(usize::from(flow.rule))?.clone(), true),
             1 => (rule.name.as_str().into(), false),

@@ -7,8 +7,7 @@ mod script;
 use std::sync::Arc;
 
 use vcc_domain::{BufferSpec, Checksum, Frame, Out, Port, ReceiveRing, Rule, Rules, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{BufferPolicy, Mode, Params};
+use vcc_engine::{BufferPolicy, FlowKey, Mode, Params};
 use vcc_frames::wire::*;
 use vcc_frames::{Headers, checksum, hex};
 

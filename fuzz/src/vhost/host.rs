@@ -126,7 +126,7 @@ impl Host {
 
     /// True if the card has more to do.
     pub fn turn(&mut self) -> bool {
-        let more = self.server.turn().expect("the card goes on");
+        let more = self.server.turn().expect("the card keeps running");
         self.cable.frames().sent.clear();
         more
     }
@@ -175,7 +175,7 @@ impl Host {
             return;
         }
         guest.send(PLAIN, &other_frame(2));
-        self.server.turn().expect("the card goes on");
+        self.server.turn().expect("the card keeps running");
         assert_eq!(guest.used(SEND), 1, "frames of the guest");
         let expected = [&IN_ONE_BUFFER[..], &other_frame(2)].concat();
         assert!(self.cable.frames().sent.contains(&expected), "it is not on the wire");

@@ -17,11 +17,11 @@ pub struct Round {
     pub without: Pair,
 }
 
-pub fn of(rounds: &[Round]) -> Vec<Figures> {
+pub fn from_rounds(rounds: &[Round]) -> Vec<Figures> {
     let of = |name: &str, what: &str, unit: &str, value: &dyn Fn(&Round) -> f64| Figures {
         name: name.into(),
         what: what.into(),
-        value: Spread::of(rounds.iter().map(value).collect()),
+        value: Spread::from_samples(rounds.iter().map(value).collect()),
         unit: unit.into(),
     };
     vec![

@@ -37,7 +37,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let measured = vcc_port::isolated(|| measure(arguments));
-    let figures = figures::of(&measured.context("cannot make namespaces (it takes root)")??);
+    let figures =
+        figures::from_rounds(&measured.context("cannot make namespaces (it takes root)")??);
     output::say(&figures::table(&figures));
     if let Some(path) = &arguments.json {
         write(path, Measurements::Flood(figures))?;

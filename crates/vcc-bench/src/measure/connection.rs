@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use vcc_engine::FlowKey;
-use vcc_engine::sys;
+use vcc_engine::{FlowKey, sys};
 use vcc_frames::wire::{
     ACK, AE, CWR, ECE, ETHERNET_BYTES, HELLO_ACCEPT, IPV4_BYTES, SYN, TCP_BYTES,
 };

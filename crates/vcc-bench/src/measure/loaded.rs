@@ -11,7 +11,7 @@ use super::harness::Harness;
 
 pub(super) fn subject(underlay: Underlay) -> Result<Subject> {
     let params = Params::with(|p| p.underlay = underlay.number());
-    let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::of(params))?;
+    let datapath = Datapath::load_with_yardsticks(None, &AttachOptions::from_params(params))?;
     establish(&datapath, PEER)?;
     let cases = vec![
         Case::new(

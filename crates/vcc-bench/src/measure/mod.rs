@@ -96,8 +96,8 @@ pub fn datapath(rounds: u32, loaded: Option<Underlay>) -> Result<Vec<Measurement
         .map(|(case, (net, gross))| Measurement {
             name: case.name,
             what: case.what,
-            ns: Spread::of(net),
-            gross_ns: Spread::of(gross),
+            ns: Spread::from_samples(net),
+            gross_ns: Spread::from_samples(gross),
         })
         .collect())
 }

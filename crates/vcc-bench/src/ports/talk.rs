@@ -112,7 +112,7 @@ fn ask(mut sockets: Vec<TcpStream>, is_over: &AtomicBool) -> io::Result<Talked> 
         }
     }
     for socket in &sockets {
-        talked.retransmitted += TcpInfo::of(socket)?.total_retrans_segs;
+        talked.retransmitted += TcpInfo::read(socket)?.total_retrans_segs;
     }
     Ok(talked)
 }
@@ -122,7 +122,7 @@ fn answer(mut socket: TcpStream) -> io::Result<u32> {
     let mut buffer = vec![0; MESSAGE_BYTES];
     loop {
         match socket.read(&mut buffer)? {
-            0 => return Ok(TcpInfo::of(&socket)?.total_retrans_segs),
+            0 => return Ok(TcpInfo::read(&socket)?.total_retrans_segs),
             bytes => socket.write_all(&buffer[..bytes])?,
         }
     }

@@ -1,5 +1,5 @@
 //! A port's state of its guest's connections, as bytes that move with the guest to another host:
-//! their description (`vcc-export`), the frames held, and the data promised.
+//! their description ([`vcc_engine::export`]), the frames held, and the data promised.
 //!
 //! A line of JSON describes the rest: the format, who wrote it, how much there is, and the names of
 //! the fields. Each connection is a line, and so is each that was ended. Behind the lines are the frames, as
@@ -12,7 +12,7 @@ mod rows;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use vcc_export::Fields;
+use vcc_engine::export::Fields;
 
 use crate::frame::{Checksum, Frame};
 pub use refused::CannotTakeOver;

@@ -7,8 +7,8 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use vcc_engine::export::Row;
 use vcc_engine::sys;
-use vcc_export::Row;
 
 use super::FrameRow;
 use crate::ledger::Promise;
@@ -172,8 +172,8 @@ impl EndedRow {
 
 #[cfg(test)]
 mod tests {
+    use vcc_engine::export::Connection;
     use vcc_engine::{Field, FlowState, Underlay};
-    use vcc_export::Connection;
 
     use super::*;
     use crate::snoop::HEADERS_MAX_BYTES;

@@ -18,7 +18,7 @@ pub struct Promises {
     edge_max: u32,
     edge: u32,
     scale: Option<u8>,
-    told: Option<(u32, u32)>,
+    shown: Option<(u32, u32)>,
     /// Acknowledged segments that the guest had not acknowledged itself.
     pub promises: u64,
     /// Pure ACKs to the peer.
@@ -96,18 +96,18 @@ impl Promises {
             "a window of {} more than the guest's",
             distance(self.edge_max, edge)
         );
-        let current = self.told.is_none_or(|(ack, _)| distance(ack, segment.ack) >= 0);
+        let current = self.shown.is_none_or(|(ack, _)| distance(ack, segment.ack) >= 0);
         if current {
             assert!(
                 segment.window > 0 || distance(segment.ack, self.edge) < unit,
                 "law 3: a window is shut that the guest keeps open"
             );
-            if let Some((_, before)) = self.told {
+            if let Some((_, before)) = self.shown {
                 // The guest and the port both round (RFC 7323, 2.4).
                 let kept = distance(before, edge) > -2 * unit || distance(self.edge, edge) >= 0;
                 assert!(kept, "the edge moved left by {}", distance(edge, before));
             }
-            self.told = Some((segment.ack, edge));
+            self.shown = Some((segment.ack, edge));
         }
         self.acks += u64::from(segment.payload.is_empty());
     }

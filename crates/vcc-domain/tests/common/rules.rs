@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use vcc_domain::{Rule, Rules};
-use vcc_engine::FlowKey;
-use vcc_engine::Params;
+use vcc_engine::{FlowKey, Params};
 
 /// Connections have them by turns, by the guest's port.
 pub fn by_guest_port(params: &[Params]) -> Rules {

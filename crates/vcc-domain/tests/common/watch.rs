@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use vcc_domain::{Checksum, Frame, Port};
-use vcc_engine::FlowKey;
-use vcc_engine::sys;
+use vcc_engine::{FlowKey, sys};
 use vcc_frames::wire::*;
 
 use super::segment::Segment;
@@ -73,14 +72,14 @@ impl Watch {
         }
     }
 
-    fn of(&mut self, guest: SocketAddr, peer: SocketAddr) -> &mut Connection {
+    fn connection(&mut self, guest: SocketAddr, peer: SocketAddr) -> &mut Connection {
         self.connections.entry((guest, peer)).or_default()
     }
 
     /// The guest sends a frame, which has not reached the port yet.
     pub fn see_from_guest(&mut self, frame: &[u8]) {
         let Some(segment) = Segment::read(frame) else { return };
-        let connection = self.of(segment.from, segment.to);
+        let connection = self.connection(segment.from, segment.to);
         if segment.has(SYN) && connection.iss != Some(segment.seq) {
             *connection = Connection {
                 iss: Some(segment.seq),
@@ -108,7 +107,7 @@ impl Watch {
     /// The peer's valid segment is about to reach the port.
     pub fn see_from_peer(&mut self, frame: &[u8]) {
         let Some(segment) = Segment::read(frame) else { return };
-        let connection = self.of(segment.to, segment.from);
+        let connection = self.connection(segment.to, segment.from);
         if segment.has(SYN) {
             connection.scale_peer = segment.wscale;
         }
@@ -133,7 +132,7 @@ impl Watch {
             segment.is_right(&frame.bytes, frame.checksum == Checksum::Partial),
             "a checksum is wrong"
         );
-        let connection = self.of(segment.from, segment.to);
+        let connection = self.connection(segment.from, segment.to);
         let Some(iss) = connection.iss else { return };
         if segment.has(SYN | RST) || segment.end() == segment.seq {
             return;
@@ -175,7 +174,7 @@ impl Watch {
         // A flow that has been closed for a while is forgotten.
         let known = port.flow(&FlowKey::new(segment.to, segment.from, None)).is_some();
         let (windows, splits) = (self.windows && known, self.splits);
-        let connection = self.of(segment.to, segment.from);
+        let connection = self.connection(segment.to, segment.from);
         match segment.flags & (SYN | ACK) {
             SYN => connection.scale_asked = segment.wscale,
             flags if flags & SYN != 0 && connection.shown.is_none() => {

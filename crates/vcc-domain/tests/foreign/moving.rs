@@ -30,17 +30,17 @@ fn progress(network: &mut Network, what: &str) {
 /// The hosts compare each byte; a connection that was reset would not arrive.
 fn moves(seed: u64, ways: [Way; 2]) {
     let mut network = begin(seed, ways[0]);
-    let said = |what: &str| format!("{what} of {ways:?}, seed {seed}");
-    until(&mut network, &said("data held"), |network| ways[0].has_data(network));
+    let describe = |what: &str| format!("{what} of {ways:?}, seed {seed}");
+    until(&mut network, &describe("data held"), |network| ways[0].has_data(network));
     for number in 1..=MOVES {
         let pause_us = PAUSES_US[(seed + number) as usize % PAUSES_US.len()];
         network.move_guest(port(ways[number as usize % 2].params()), pause_us);
         if !has_arrived(&mut network) {
-            progress(&mut network, &said("data after a move"));
+            progress(&mut network, &describe("data after a move"));
         }
     }
-    until(&mut network, &said("the end"), has_arrived);
-    until(&mut network, &said("an empty port"), |network| {
+    until(&mut network, &describe("the end"), has_arrived);
+    until(&mut network, &describe("an empty port"), |network| {
         let port = network.port();
         port.held_bytes() + port.promised_bytes() == 0
     });

@@ -384,11 +384,11 @@ impl Network {
         for frame in out.to_fabric {
             self.transmit(side, frame.bytes);
         }
-        let told = !out.to_guest.is_empty();
+        let answered = !out.to_guest.is_empty();
         for frame in out.to_guest {
             self.place(side, frame.bytes);
         }
-        if told {
+        if answered {
             self.tell_room(side);
         }
     }

@@ -91,16 +91,16 @@ fn from_each_way_to_each_other_and_back_every_byte_arrives() {
     let pairs = ways().flat_map(|from| ways().map(move |to| (from, to)));
     for (seed, (from, to)) in (0..).zip(pairs.filter(|(from, to)| from != to)) {
         let mut network = begin(seed, from);
-        let said = |what| format!("{what} of {from:?} to {to:?}, seed {seed}");
-        until(&mut network, &said("data held"), |network| from.has_data(network));
+        let describe = |what| format!("{what} of {from:?} to {to:?}, seed {seed}");
+        until(&mut network, &describe("data held"), |network| from.has_data(network));
         network.port().set_rules(by_guest_port(&[to.params()]));
         let then = Side::BOTH.map(|side| network.received_bytes(side) + STEP_BYTES);
-        until(&mut network, &said("data after a reload"), |network| {
+        until(&mut network, &describe("data after a reload"), |network| {
             Side::BOTH.into_iter().zip(then).any(|(side, then)| network.received_bytes(side) > then)
         });
         network.port().set_rules(by_guest_port(&[from.params()]));
-        until(&mut network, &said("the end"), has_arrived);
-        until(&mut network, &said("an empty port"), |network| {
+        until(&mut network, &describe("the end"), has_arrived);
+        until(&mut network, &describe("an empty port"), |network| {
             let port = network.port();
             port.held_bytes() + port.promised_bytes() == 0
         });

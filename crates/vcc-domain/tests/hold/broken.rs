@@ -157,9 +157,9 @@ fn an_end_in_order_sends_a_rst_for_each_segment_that_the_peer_may_lack() {
     let mut guest = promised(&ends);
     let mut out = Out::default();
     guest.port.end(guest.now_ns, &mut out);
-    let mut told = resets(&out.to_fabric);
-    told.sort_by_key(|seq| seq.wrapping_sub(ends.seq(0)));
-    assert_eq!(told, (0..=10).map(|number| ends.seq(number * MSS)).collect::<Vec<_>>());
+    let mut resets_sent = resets(&out.to_fabric);
+    resets_sent.sort_by_key(|seq| seq.wrapping_sub(ends.seq(0)));
+    assert_eq!(resets_sent, (0..=10).map(|number| ends.seq(number * MSS)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -169,9 +169,9 @@ fn the_segments_of_a_super_segment_are_some_of_them() {
     let _ = guest.send_super(&ends.data(0, 4 * MSS_BYTES + 10), MSS_BYTES);
     let mut out = Out::default();
     guest.port.end(guest.now_ns, &mut out);
-    let told = resets(&out.to_fabric);
+    let resets_sent = resets(&out.to_fabric);
     for number in 0..=4 {
-        assert!(told.contains(&ends.seq(number * MSS)), "{number}");
+        assert!(resets_sent.contains(&ends.seq(number * MSS)), "{number}");
     }
 }
 
@@ -301,9 +301,9 @@ fn a_new_connection_of_the_guest_ends_the_one_before() {
             let _ = guest.send(&Packet { seq: iss, ..ends.syn() });
         }
         assert_eq!(guest.port.held_bytes(), 0);
-        let told = resets(&guest.left[1..]);
+        let resets_sent = resets(&guest.left[1..]);
         for number in 0..=3 {
-            assert!(told.contains(&ends.seq(number * MSS)), "{number} of {told:?}");
+            assert!(resets_sent.contains(&ends.seq(number * MSS)), "{number} of {resets_sent:?}");
         }
         assert_eq!(resets(&guest.shown[usize::from(by_syn_ack)..]), [ends.irs.wrapping_add(2)]);
     }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use vcc_domain::{BufferSpec, Checksum, Frame, Out, Port, ReceiveRing, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{FlowState, Params, sys};
+use vcc_engine::{FlowKey, FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, checksum, options};
 

@@ -328,7 +328,7 @@ fn a_port_that_promises_nothing_holds_and_repairs() {
     }
     assert!(guest.port.held_bytes() > 0);
     ends.drain(&mut guest, WINDOW_BYTES);
-    let told = acks(&ends, &mut guest);
-    assert_eq!(told.last().map(|(acked, _)| *acked), Some(15 * MSS), "{told:?}");
+    let acks_sent = acks(&ends, &mut guest);
+    assert_eq!(acks_sent.last().map(|(acked, _)| *acked), Some(15 * MSS), "{acks_sent:?}");
     assert_eq!((ends.in_sequence, guest.port.held_bytes()), (15 * MSS, 0));
 }

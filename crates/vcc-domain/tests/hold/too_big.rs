@@ -58,11 +58,11 @@ fn payload_bytes(frame: &Frame) -> usize {
 
 /// What left since, by offset and size; the guest's window updates aside.
 fn left(ends: &Ends, guest: &Guest) -> Vec<(u32, usize)> {
-    let said = guest.left.iter().map(|frame| {
+    let segments = guest.left.iter().map(|frame| {
         let segment = Segment::read(&frame.bytes).expect("TCP");
         (segment.seq.wrapping_sub(ends.seq(0)), segment.payload.len())
     });
-    said.filter(|&(_, bytes)| bytes > 0).collect()
+    segments.filter(|&(_, bytes)| bytes > 0).collect()
 }
 
 /// The peer takes what leaves, in segments that the small path carries, until nothing more does.

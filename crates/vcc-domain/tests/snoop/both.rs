@@ -20,7 +20,7 @@ fn promised() -> Guest {
         guest.send(&data(&guest, number));
     }
     let shown = guest.wait_ms(0).to_guest;
-    assert_eq!(shown.last().map(|said| said.ack), Some(SENT_SEGS * SEG_BYTES));
+    assert_eq!(shown.last().map(|segment| segment.ack), Some(SENT_SEGS * SEG_BYTES));
     assert!(guest.flow().flight_bytes() < SENT_SEGS * SEG_BYTES);
     guest
 }
@@ -39,7 +39,8 @@ fn data_of_the_peer_is_acknowledged_while_the_guests_is_held() {
     assert_eq!(guest.data(SEG_BYTES, SEG_BYTES).acks(), [2 * SEG_BYTES]);
     // Given again, it acknowledges what was acknowledged to the guest before.
     let given = guest.wait_ms(1500).to_guest;
-    let again = given.iter().find(|said| said.payload_bytes > 0).expect("the first one again");
+    let again =
+        given.iter().find(|segment| segment.payload_bytes > 0).expect("the first one again");
     assert_eq!((again.seq, again.ack), (0, SENT_SEGS * SEG_BYTES));
 }
 
@@ -113,8 +114,8 @@ fn nothing_is_said_for_a_guest_whose_headers_are_unknown() {
         let rest = text.split_once(name).expect("a number").1;
         rest[..rest.find(',').expect("more")].to_owned()
     };
-    let [told, acked] = ["\"told_edge\":", "\"guest_ack\":"].map(number);
-    let state = edited(&state, &format!("\"told_edge\":{told}"), &format!("\"told_edge\":{acked}"));
+    let [edge, acked] = ["\"told_edge\":", "\"guest_ack\":"].map(number);
+    let state = edited(&state, &format!("\"told_edge\":{edge}"), &format!("\"told_edge\":{acked}"));
     guest.port.take_over(guest.now_ns, &state).expect("a state");
     let mut out = vcc_domain::Out::default();
     guest.port.go_on(guest.now_ns, &mut out);

@@ -28,8 +28,8 @@ fn a_response_is_the_guests_though_its_question_was_acknowledged() {
             guest.data(end, *bytes);
             end += bytes;
         }
-        let said = guest.wait_ms(ABSENT_MS);
-        let acked = said.acks().last().copied().unwrap_or(end);
+        let sent = guest.wait_ms(ABSENT_MS);
+        let acked = sent.acks().last().copied().unwrap_or(end);
         assert_eq!(acked, end, "acknowledged without the guest");
         assert_eq!(guest_delay_us(&guest), None);
         respond(&mut guest, end);

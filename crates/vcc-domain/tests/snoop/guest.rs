@@ -3,8 +3,7 @@
 use std::net::SocketAddr;
 
 use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{FlowState, Params, sys};
+use vcc_engine::{FlowKey, FlowState, Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet, checksum, options};
 
@@ -169,7 +168,7 @@ impl Guest {
         }
     }
 
-    fn said(&self, frame: &Frame, of_guest: bool) -> Said {
+    fn decoded(&self, frame: &Frame, of_guest: bool) -> Said {
         let ipv6 = self.guest.is_ipv6();
         let bytes = &frame.bytes;
         let ipv4_bytes = usize::from(bytes[ETHERNET_BYTES] & 0xf) * 4;
@@ -194,9 +193,9 @@ impl Guest {
 
     fn sent(&self, passed: Option<&Frame>, of_guest: bool, out: &Out) -> Sent {
         let mut sent = Sent { passed: passed.is_some(), ..Sent::default() };
-        sent.to_fabric.extend(passed.filter(|_| of_guest).map(|frame| self.said(frame, true)));
-        sent.to_fabric.extend(out.to_fabric.iter().map(|frame| self.said(frame, true)));
-        sent.to_guest.extend(out.to_guest.iter().map(|frame| self.said(frame, false)));
+        sent.to_fabric.extend(passed.filter(|_| of_guest).map(|frame| self.decoded(frame, true)));
+        sent.to_fabric.extend(out.to_fabric.iter().map(|frame| self.decoded(frame, true)));
+        sent.to_guest.extend(out.to_guest.iter().map(|frame| self.decoded(frame, false)));
         sent
     }
 
@@ -260,6 +259,6 @@ impl Guest {
 impl Sent {
     /// The acknowledgements to the peer.
     pub fn acks(&self) -> Vec<u32> {
-        self.to_fabric.iter().map(|said| said.ack).collect()
+        self.to_fabric.iter().map(|decoded| decoded.ack).collect()
     }
 }

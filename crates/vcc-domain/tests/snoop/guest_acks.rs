@@ -38,9 +38,12 @@ fn what_says_nothing_new_is_absorbed() {
 fn a_window_passes_with_what_was_promised() {
     let mut guest = promised(Guest::new());
     let sent = guest.acks(SEG_BYTES, FIRST_WINDOW);
-    let said = &sent.to_fabric[0];
-    assert_eq!((said.ack, said.flags), (PROMISED, ACK));
-    assert!((said.ack + said.window).abs_diff(SEG_BYTES + FIRST_WINDOW) < 2 * UNIT, "{said:?}");
+    let segment = &sent.to_fabric[0];
+    assert_eq!((segment.ack, segment.flags), (PROMISED, ACK));
+    assert!(
+        (segment.ack + segment.window).abs_diff(SEG_BYTES + FIRST_WINDOW) < 2 * UNIT,
+        "{segment:?}"
+    );
 }
 
 #[test]
@@ -48,9 +51,9 @@ fn data_passes_with_what_was_promised() {
     let mut guest = promised(Guest { stamps: Some((700, 100)), ..Guest::new() });
     guest.stamps = Some((710, 100));
     let data = Packet { payload: payload(100), ..guest.guest_packet(SEG_BYTES, 59_000) };
-    let said = &guest.send(&data).to_fabric[0];
-    assert_eq!((said.seq, said.ack, said.payload_bytes), (0, PROMISED, 100));
-    assert_eq!(said.options, options::join(&[options::timestamps(710, 100)]));
+    let segment = &guest.send(&data).to_fabric[0];
+    assert_eq!((segment.seq, segment.ack, segment.payload_bytes), (0, PROMISED, 100));
+    assert_eq!(segment.options, options::join(&[options::timestamps(710, 100)]));
 }
 
 /// What the guest sends acknowledges what waits for the delayed ACK.
@@ -86,11 +89,15 @@ fn sack_blocks_pass_without_what_was_promised() {
         ..guest.guest_packet(SEG_BYTES, same_edge(SEG_BYTES))
     };
     let (both, nothing) = (with(&[known, news]), with(&[known]));
-    let said = guest.send(&both).to_fabric.remove(0);
-    assert_eq!(said.ack, PROMISED);
+    let segment = guest.send(&both).to_fabric.remove(0);
+    assert_eq!(segment.ack, PROMISED);
     let one = options::sack(&[news]);
-    assert!(said.options.windows(one.len()).any(|option| option == one), "{:?}", said.options);
-    assert!(!said.options.windows(4).any(|bytes| bytes == known.0.to_be_bytes()));
+    assert!(
+        segment.options.windows(one.len()).any(|option| option == one),
+        "{:?}",
+        segment.options
+    );
+    assert!(!segment.options.windows(4).any(|bytes| bytes == known.0.to_be_bytes()));
     assert_eq!(guest.send(&nothing).acks(), NO_ACKS, "no news is left");
 }
 
@@ -111,10 +118,10 @@ fn a_hole_that_is_filled_is_acknowledged_up_to_what_the_guest_has() {
     assert_eq!(guest.data(PROMISED, SEG_BYTES).acks(), [8 * SEG_BYTES]);
     // The guest has discarded what it had reported (RFC 2018, 8), and is given it again.
     assert_eq!(guest.acks(5 * SEG_BYTES, same_edge(5 * SEG_BYTES)).acks(), NO_ACKS);
-    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|said| said.seq).collect();
+    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|segment| segment.seq).collect();
     assert_eq!(given[0], 5 * SEG_BYTES);
     let sent = guest.acks(6 * SEG_BYTES, same_edge(6 * SEG_BYTES));
-    let given: Vec<u32> = sent.to_guest.iter().map(|said| said.seq).collect();
+    let given: Vec<u32> = sent.to_guest.iter().map(|segment| segment.seq).collect();
     assert_eq!(given, [6 * SEG_BYTES, 7 * SEG_BYTES]);
     guest.acks(8 * SEG_BYTES, same_edge(8 * SEG_BYTES));
     assert_eq!(guest.port.promised_bytes(), 0);
@@ -153,7 +160,7 @@ fn a_promise_that_begins_with_the_guests_own_acknowledgement_is_kept() {
     guest.send(&report);
     // It has discarded what it had reported (RFC 2018, 8).
     assert_eq!(guest.acks(SEG_BYTES, same_edge(SEG_BYTES)).acks(), [2 * SEG_BYTES]);
-    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|said| said.seq).collect();
+    let given: Vec<u32> = guest.wait_ms(2000).to_guest.iter().map(|segment| segment.seq).collect();
     assert_eq!(given, [SEG_BYTES]);
 }
 
@@ -233,8 +240,8 @@ fn a_guest_that_is_heard_is_given_its_data_again_after_twice_the_time() {
 #[test]
 fn a_guest_that_shrinks_its_window_says_so_and_is_given_its_data_again() {
     let mut guest = promised(Guest::new());
-    let said = guest.acks(SEG_BYTES, 0).to_fabric.remove(0);
-    assert_eq!((said.ack, said.window), (PROMISED, 0));
+    let segment = guest.acks(SEG_BYTES, 0).to_fabric.remove(0);
+    assert_eq!((segment.ack, segment.window), (PROMISED, 0));
     let given: u32 = (0..600)
         .map(|_| {
             guest.wait_ms(1000).to_guest.iter().filter(|it| it.seq == SEG_BYTES).count() as u32

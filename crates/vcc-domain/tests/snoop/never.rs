@@ -146,7 +146,7 @@ fn another_connections_data() {
         Packet { seq: data.seq.wrapping_sub(1), ack: (1 << 31) - 9000, flags: SYN | ACK, ..data };
     let _ = guest.send(&syn_ack);
     let again = guest.wait_ms(3000).to_fabric;
-    assert!(again.iter().any(|said| said.payload_bytes > 0), "nothing is repaired");
+    assert!(again.iter().any(|segment| segment.payload_bytes > 0), "nothing is repaired");
     assert!(again.windows(2).all(|both| both[0].ack == both[1].ack), "{again:?}");
 }
 

@@ -14,9 +14,9 @@ fn every_second_segment_is_acknowledged_at_once_and_others_with_a_delay() {
         assert_eq!(guest.data(0, SEG_BYTES).acks(), NO_ACKS);
         let sent = guest.data(SEG_BYTES, SEG_BYTES);
         assert_eq!(sent.acks(), [2 * SEG_BYTES]);
-        let said = &sent.to_fabric[0];
-        assert_eq!((said.seq, said.flags, said.payload_bytes), (0, ACK, 0));
-        let edge = said.ack + said.window;
+        let segment = &sent.to_fabric[0];
+        assert_eq!((segment.seq, segment.flags, segment.payload_bytes), (0, ACK, 0));
+        let edge = segment.ack + segment.window;
         assert!((FIRST_WINDOW - UNIT..=FIRST_WINDOW).contains(&edge), "{edge}");
         assert_eq!(guest.data(2 * SEG_BYTES, SEG_BYTES).acks(), NO_ACKS);
         assert_eq!(guest.wait_ms(39).acks(), NO_ACKS);
@@ -106,8 +106,8 @@ fn marks_are_echoed_until_cwr() {
     // The guest has not read the CWR yet.
     let mut own = guest.guest_packet(SEG_BYTES, FIRST_WINDOW + 20_000);
     own.flags |= ECE;
-    let said = &guest.send(&own).to_fabric[0];
-    assert_eq!((said.ack, said.flags), (3 * SEG_BYTES, ACK));
+    let segment = &guest.send(&own).to_fabric[0];
+    assert_eq!((segment.ack, segment.flags), (3 * SEG_BYTES, ACK));
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_full_ring_does_not_shut_the_window() {
     for offset in (0..FIRST_WINDOW).step_by(SEG_BYTES as usize) {
         assert_eq!(guest.data(offset, SEG_BYTES).acks(), NO_ACKS, "it waits");
     }
-    let said = guest.reads(100).to_fabric.remove(0);
-    assert_eq!(said.ack, FIRST_WINDOW);
-    assert!(said.window.abs_diff(92 * SEG_BYTES) < 128, "{said:?}");
+    let segment = guest.reads(100).to_fabric.remove(0);
+    assert_eq!(segment.ack, FIRST_WINDOW);
+    assert!(segment.window.abs_diff(92 * SEG_BYTES) < 128, "{segment:?}");
 }
 
 /// Without an own window or an underlay, a port still snoops.
@@ -166,8 +166,8 @@ fn a_peer_that_fills_its_window_is_told_no_more_than_the_guest_has_offered() {
         let mut packet = guest.peer_packet(sent, bytes - bytes / 10);
         packet.flags |= PSH;
         sent += bytes - bytes / 10;
-        for said in guest.receive(&packet).to_fabric {
-            (acked, edge) = (said.ack, said.ack + said.window);
+        for segment in guest.receive(&packet).to_fabric {
+            (acked, edge) = (segment.ack, segment.ack + segment.window);
             assert!(edge <= FIRST_WINDOW, "{} bytes too many at {acked}", edge - FIRST_WINDOW);
         }
         assert_eq!(acked, sent);

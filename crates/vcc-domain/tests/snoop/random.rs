@@ -18,7 +18,7 @@ struct Model {
     nxt: u32,
     edge: u32,
     /// The highest acknowledgement to the peer.
-    told: u32,
+    highest_ack: u32,
     promises: u32,
 }
 
@@ -39,18 +39,32 @@ impl Model {
     }
 
     fn check(&mut self, sent: &Sent) {
-        for said in &sent.to_fabric {
-            assert!(said.ack <= self.reads_to(), "law 16: {} of {}", said.ack, self.reads_to());
-            assert!(said.ack <= self.edge.max(self.nxt), "law 16: {} of {}", said.ack, self.edge);
-            assert!(said.ack + said.window < self.edge + 128, "{said:?} beyond {}", self.edge);
-            self.promises += u32::from(said.ack > self.nxt && said.ack > self.told);
-            self.told = self.told.max(said.ack);
+        for segment in &sent.to_fabric {
+            assert!(
+                segment.ack <= self.reads_to(),
+                "law 16: {} of {}",
+                segment.ack,
+                self.reads_to()
+            );
+            assert!(
+                segment.ack <= self.edge.max(self.nxt),
+                "law 16: {} of {}",
+                segment.ack,
+                self.edge
+            );
+            assert!(
+                segment.ack + segment.window < self.edge + 128,
+                "{segment:?} beyond {}",
+                self.edge
+            );
+            self.promises += u32::from(segment.ack > self.nxt && segment.ack > self.highest_ack);
+            self.highest_ack = self.highest_ack.max(segment.ack);
         }
     }
 }
 
 fn peer_step(rng: &mut Rng, guest: &mut Guest, model: &mut Model) {
-    let next = model.reads_to().max(model.told);
+    let next = model.reads_to().max(model.highest_ack);
     let offset = match rng.range(0, 10) {
         0..7 => next,
         7 => next + rng.range(0, 3000) as u32,

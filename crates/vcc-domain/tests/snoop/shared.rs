@@ -24,16 +24,16 @@ impl Peer {
         guest.at_peer(port).open();
         let mut peer = Peer { port, sent: 0, acked: 0, cwnd: INITIAL_WINDOW, edge: FIRST_WINDOW };
         // With window scaling.
-        let said = guest.acks(0, window);
-        peer.hear(&said.to_fabric);
+        let sent = guest.acks(0, window);
+        peer.hear(&sent.to_fabric);
         peer
     }
 
-    fn hear(&mut self, said: &[crate::guest::Said]) {
-        for said in said.iter().filter(|said| said.port == self.port) {
-            self.cwnd += said.ack - self.acked;
-            self.acked = said.ack;
-            self.edge = self.edge.max(said.ack + said.window);
+    fn hear(&mut self, segments: &[crate::guest::Said]) {
+        for segment in segments.iter().filter(|segment| segment.port == self.port) {
+            self.cwnd += segment.ack - self.acked;
+            self.acked = segment.ack;
+            self.edge = self.edge.max(segment.ack + segment.window);
         }
     }
 
@@ -44,9 +44,9 @@ impl Peer {
         for _ in 0..segs {
             assert!(guest.ring_segs > 0, "the ring overflows: {self:?}");
             guest.ring_segs -= 1;
-            let said = guest.at_peer(self.port).data(self.sent, SEG_BYTES);
+            let sent = guest.at_peer(self.port).data(self.sent, SEG_BYTES);
             self.sent += SEG_BYTES;
-            self.hear(&said.to_fabric);
+            self.hear(&sent.to_fabric);
         }
         segs
     }
@@ -107,11 +107,11 @@ fn a_guest_that_reads_lets_all_go_on() {
             *before = peer.sent;
         }
         guest.wait_ms(30);
-        let said = guest.reads(RING_SEGS);
-        all.iter_mut().for_each(|peer| peer.hear(&said.to_fabric));
+        let sent = guest.reads(RING_SEGS);
+        all.iter_mut().for_each(|peer| peer.hear(&sent.to_fabric));
         for peer in &mut all {
-            let said = guest.at_peer(peer.port).acks(peer.sent, window);
-            peer.hear(&said.to_fabric);
+            let sent = guest.at_peer(peer.port).acks(peer.sent, window);
+            peer.hear(&sent.to_fabric);
         }
     }
 }
@@ -124,9 +124,9 @@ fn segments_smaller_than_the_mss_are_acknowledged_until_the_ring_is_full() {
     let [mut peer] = peers(&mut guest);
     while peer.sent + bytes <= peer.edge.min(peer.acked + peer.cwnd) {
         guest.ring_segs -= 1;
-        let said = guest.at_peer(peer.port).data(peer.sent, bytes);
+        let sent = guest.at_peer(peer.port).data(peer.sent, bytes);
         peer.sent += bytes;
-        peer.hear(&said.to_fabric);
+        peer.hear(&sent.to_fabric);
     }
     assert!(peer.acked >= RING_SEGS * 9 / 10 * bytes, "{peer:?}");
 }
@@ -187,9 +187,9 @@ fn a_small_window_is_widened_when_the_guest_reads() {
     assert_eq!(peer.edge, FIRST_WINDOW, "that of the SYN-ACK");
     let message = guest.at_peer(peer.port).peer_packet(0, 100);
     guest.receive(&Packet { flags: ACK | PSH, ..message });
-    let said = guest.reads(RING_SEGS).to_fabric;
-    assert_eq!(said.len(), 1, "one update: {said:?}");
-    assert!((said[0].ack + said[0].window).abs_diff(100 + 248 * SEG_BYTES) < 128, "{said:?}");
+    let sent = guest.reads(RING_SEGS).to_fabric;
+    assert_eq!(sent.len(), 1, "one update: {sent:?}");
+    assert!((sent[0].ack + sent[0].window).abs_diff(100 + 248 * SEG_BYTES) < 128, "{sent:?}");
     assert_eq!(guest.reads(RING_SEGS).to_fabric, []);
 }
 
@@ -204,8 +204,8 @@ fn what_does_not_come_gives_its_room_to_others() {
     }
     while other.send(&mut guest, 4) > 0 {}
     assert!(other.sent < 130 * SEG_BYTES, "{other:?}");
-    let said = guest.wait_ms(21);
-    other.hear(&said.to_fabric);
+    let sent = guest.wait_ms(21);
+    other.hear(&sent.to_fabric);
     while other.send(&mut guest, 4) > 0 {}
     // The window is rounded down.
     assert!(other.sent >= window - SEG_BYTES, "{other:?}");

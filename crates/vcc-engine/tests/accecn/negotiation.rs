@@ -35,12 +35,12 @@ fn a_synack_settles_which_ecn_it_is() {
         // A SYN that left as Not-ECT and arrived as something else: the path changes the field. 101
         // is reserved, and does not report that (3.1.3).
         let sends_ect = ecn && ([0b010, 0b101].contains(&bits) || !accecn);
-        let told = match (sends_ect, accecn) {
+        let answer = match (sends_ect, accecn) {
             (false, _) => "no",
             (true, false) => "yes",
             (true, true) => "accurate",
         };
-        assert_eq!(conn.flow.ecn_fabric(), told, "{bits:03b}");
+        assert_eq!(conn.flow.ecn_fabric(), answer, "{bits:03b}");
         assert_eq!(is_ect0(&conn.send(0, 1000)), sends_ect, "{bits:03b}");
     }
 }
@@ -138,7 +138,7 @@ fn the_ack_of_a_synack_may_forbid_ect() {
             ack = ack.len(100);
         }
         conn.guest_gets(ack);
-        assert!(has_accecn(&conn), "its feedback goes on");
+        assert!(has_accecn(&conn), "its feedback continues");
         assert_eq!(is_ect0(&conn.send(0, 1000)), sends_ect, "{code:03b}, data {data}");
     }
 }

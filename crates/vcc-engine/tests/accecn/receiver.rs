@@ -34,10 +34,11 @@ fn packets_count_by_their_number_and_bytes_by_theirs() {
     let mut ack = conn.ack(0).ace(5).ce();
     ack.0.seq = conn.peer_seq(2500);
     conn.guest_gets(ack);
-    let told = conn.guest_sends(seg().seq(conn.seq(0)).ack(conn.peer_seq(2500)).win(500).room(20));
-    assert_eq!(ace(&told), (5 + 4) % 8);
-    assert!(emits(&told, sys::EMIT_PACK));
-    assert_eq!((told.feedback.ect0_bytes, told.feedback.ce_bytes), (1, 2500));
+    let report =
+        conn.guest_sends(seg().seq(conn.seq(0)).ack(conn.peer_seq(2500)).win(500).room(20));
+    assert_eq!(ace(&report), (5 + 4) % 8);
+    assert!(emits(&report, sys::EMIT_PACK));
+    assert_eq!((report.feedback.ect0_bytes, report.feedback.ce_bytes), (1, 2500));
 }
 
 #[test]
@@ -77,16 +78,16 @@ fn a_super_segment_never_says_a_value_with_cwr() {
             conn.guest_gets(data);
         }
         let sent = conn.guest_sends(conn.data(0, 3000).cut(1000));
-        let told = ace(&sent);
-        assert_eq!(told & 2, 0);
-        let ahead = (told + 8 - (5 + marks) % 8) % 8;
+        let report = ace(&sent);
+        assert_eq!(report & 2, 0);
+        let ahead = (report + 8 - (5 + marks) % 8) % 8;
         assert!(ahead <= 2, "{marks} marks: {ahead} more than came");
-        assert_eq!(ace(&conn.guest_acks(0)), told, "it does not run back");
+        assert_eq!(ace(&conn.guest_acks(0)), report, "it does not run back");
         // A single packet can report any value.
         let mut data = conn.ack(0).ace(5).len(1000).ce();
         data.0.seq = conn.peer_seq(marks * 1000);
         conn.guest_gets(data);
-        assert_eq!(ace(&conn.guest_sends(conn.data(3000, 1000).cut(1000))), (told + 1) % 8);
+        assert_eq!(ace(&conn.guest_sends(conn.data(3000, 1000).cut(1000))), (report + 1) % 8);
     }
 }
 

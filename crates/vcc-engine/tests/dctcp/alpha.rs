@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn alpha_starts_at_one_and_decays_to_zero() {
-    let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
-    let mut far = Far::new(Told::Reports);
+    let mut conn = conn(without_prr("dctcp"), 5, Reporting::Reports);
+    let mut far = Far::new(Reporting::Reports);
     assert_eq!(alpha(&conn), 1024);
     let mss_bytes = conn.mss();
     let mut before = 1024;
@@ -23,8 +23,8 @@ fn alpha_starts_at_one_and_decays_to_zero() {
 fn alpha_converges_to_the_marked_fraction() {
     // RFC 8257, 3.3, step 6, in real numbers.
     for of_twenty in [1, 2, 5, 10, 15, 19, 20] {
-        let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
-        let mut far = Far::new(Told::Reports);
+        let mut conn = conn(without_prr("dctcp"), 5, Reporting::Reports);
+        let mut far = Far::new(Reporting::Reports);
         let bytes = conn.mss() / 20;
         let (mut sent, mut exact) = (0, 1.0f64);
         for _ in 0..100 {
@@ -41,8 +41,8 @@ fn alpha_converges_to_the_marked_fraction() {
 
 #[test]
 fn alpha_is_updated_once_per_window() {
-    let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
-    let mut far = Far::new(Told::Reports);
+    let mut conn = conn(without_prr("dctcp"), 5, Reporting::Reports);
+    let mut far = Far::new(Reporting::Reports);
     let mss_bytes = conn.mss();
     conn.send_segs(0, 10);
     let ack = conn.ack(mss_bytes);
@@ -62,10 +62,10 @@ fn alpha_is_updated_once_per_window() {
 /// (Linux: dctcp_update_alpha, by what was delivered since the last window).
 #[test]
 fn alpha_is_constant_during_a_response() {
-    for told in [Told::Reports, Told::DctcpEcho] {
+    for reporting in [Reporting::Reports, Reporting::DctcpEcho] {
         for request in 0..3 {
-            let mut conn = conn(without_prr("dctcp"), 5, told);
-            let mut far = Far::new(told);
+            let mut conn = conn(without_prr("dctcp"), 5, reporting);
+            let mut far = Far::new(reporting);
             let mss_bytes = conn.mss();
             for number in 0..request {
                 conn.send(number * mss_bytes, mss_bytes);
@@ -77,23 +77,23 @@ fn alpha_is_constant_during_a_response() {
                 let offset = number * 1440;
                 let ack = conn.ack(request * mss_bytes);
                 let response = ack.seq(conn.peer_seq(offset)).len(1440);
-                conn.guest_gets(if told == Told::Reports {
+                conn.guest_gets(if reporting == Reporting::Reports {
                     response
                 } else {
                     far.ack(response, 0, 0)
                 });
                 conn.guest_acks(offset + 1440);
             }
-            assert_eq!(alpha(&conn), before, "{told:?}, after {request} requests");
+            assert_eq!(alpha(&conn), before, "{reporting:?}, after {request} requests");
         }
     }
 }
 
 #[test]
 fn fully_marked_requests_keep_alpha_at_one() {
-    for told in [Told::Reports, Told::DctcpEcho] {
-        let mut conn = conn(without_prr("dctcp"), 5, told);
-        let mut far = Far::new(told);
+    for reporting in [Reporting::Reports, Reporting::DctcpEcho] {
+        let mut conn = conn(without_prr("dctcp"), 5, reporting);
+        let mut far = Far::new(reporting);
         let mss_bytes = conn.mss();
         let (mut acked, mut came) = (0, 0);
         for _ in 0..200 {
@@ -110,7 +110,7 @@ fn fully_marked_requests_keep_alpha_at_one() {
                 came += 1440;
             }
         }
-        assert_eq!(alpha(&conn), 1024, "{told:?}");
+        assert_eq!(alpha(&conn), 1024, "{reporting:?}");
     }
 }
 
@@ -118,7 +118,7 @@ fn fully_marked_requests_keep_alpha_at_one() {
 #[test]
 fn alpha_is_updated_once_per_window_by_facks_too() {
     for fack_first in [true, false] {
-        let mut conn = conn(without_prr("dctcp"), 5, Told::Reports);
+        let mut conn = conn(without_prr("dctcp"), 5, Reporting::Reports);
         let mss_bytes = conn.mss();
         // After a first report; until then, only ECE is used.
         conn.send(0, mss_bytes);

@@ -17,7 +17,7 @@ fn alpha(conn: &Conn) -> u32 {
 
 /// How the sender half learns of marks.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Told {
+enum Reporting {
     /// Reports of a vcc far end: cumulative bytes.
     Reports,
     /// A native DCTCP receiver: ECE on exactly the ACKs of marked data.
@@ -26,32 +26,32 @@ enum Told {
     ClassicEcho,
 }
 
-fn conn(params: Params, isn: u32, told: Told) -> Conn {
-    match told {
-        Told::Reports => Conn::to_vcc(params, isn),
-        Told::DctcpEcho => Conn::opened(params, isn, linux_syn(), linux_syn().ect0()),
-        Told::ClassicEcho => Conn::established(params, isn),
+fn conn(params: Params, isn: u32, reporting: Reporting) -> Conn {
+    match reporting {
+        Reporting::Reports => Conn::to_vcc(params, isn),
+        Reporting::DctcpEcho => Conn::opened(params, isn, linux_syn(), linux_syn().ect0()),
+        Reporting::ClassicEcho => Conn::established(params, isn),
     }
 }
 
 /// The far end's signalling of marks.
 struct Far {
-    told: Told,
+    reporting: Reporting,
     counters: (u32, u32),
 }
 
 impl Far {
-    fn new(told: Told) -> Self {
-        Far { told, counters: (1, 0) }
+    fn new(reporting: Reporting) -> Self {
+        Far { reporting, counters: (1, 0) }
     }
 
     fn ack(&mut self, ack: Seg, unmarked_bytes: u32, marked_bytes: u32) -> Seg {
         self.counters.0 = (self.counters.0 + unmarked_bytes) & COUNTER_MASK;
         self.counters.1 = (self.counters.1 + marked_bytes) & COUNTER_MASK;
         // DCTCP's pure ACKs are ECT too.
-        let ack = if self.told == Told::DctcpEcho { ack.ect0() } else { ack };
-        match self.told {
-            Told::Reports => ack.pack(self.counters.0, self.counters.1),
+        let ack = if self.reporting == Reporting::DctcpEcho { ack.ect0() } else { ack };
+        match self.reporting {
+            Reporting::Reports => ack.pack(self.counters.0, self.counters.1),
             _ if marked_bytes > 0 => ack.ece(),
             _ => ack,
         }
@@ -149,12 +149,12 @@ impl Model {
 
 /// Runs random marks through the engine and the model, which must agree after every ACK. Returns
 /// the sum of the windows.
-fn compare(params: Params, told: Told, seed: u64, model: &mut Model) -> u64 {
+fn compare(params: Params, reporting: Reporting, seed: u64, model: &mut Model) -> u64 {
     let mut cwnds = 0;
     let mut rng = Rng::new(seed);
     let isn = rng.pick(&ISNS);
-    let mut conn = conn(params, isn, told);
-    let mut far = Far::new(told);
+    let mut conn = conn(params, isn, reporting);
+    let mut far = Far::new(reporting);
     let mss_bytes = conn.mss();
     let mut mark_permille = 0;
     let (mut sent, mut acked) = (0u32, 0u32);
@@ -171,8 +171,8 @@ fn compare(params: Params, told: Told, seed: u64, model: &mut Model) -> u64 {
         }
         // A DCTCP receiver does not mix marked and unmarked data in one ACK (RFC 8257, 3.2).
         let segs = rng.range(1, u64::from(sent - acked).min(3) + 1) as u32;
-        let marked = match told {
-            Told::Reports => (0..segs).filter(|_| rng.chance(mark_permille)).count() as u32,
+        let marked = match reporting {
+            Reporting::Reports => (0..segs).filter(|_| rng.chance(mark_permille)).count() as u32,
             _ => segs * u32::from(rng.chance(mark_permille)),
         };
         acked += segs;
@@ -180,7 +180,7 @@ fn compare(params: Params, told: Told, seed: u64, model: &mut Model) -> u64 {
         let ack = far.ack(ack, (segs - marked) * mss_bytes, marked * mss_bytes);
         conn.guest_gets(ack);
         model.on_ack(acked.into(), sent.into(), segs.into(), marked.into());
-        let at = format!("{told:?}, seed {seed}, step {step}");
+        let at = format!("{reporting:?}, seed {seed}, step {step}");
         assert_eq!(u64::from(alpha(&conn)), model.alpha, "alpha: {at}");
         assert_eq!(u64::from(conn.cwnd()), model.cwnd, "cwnd: {at}");
         cwnds += u64::from(conn.cwnd());

@@ -5,15 +5,15 @@ use super::*;
 #[test]
 fn windows_equal_the_models_to_the_segment() {
     for seed in 0..300 {
-        for told in [Told::Reports, Told::DctcpEcho] {
-            compare(without_prr("dctcp"), told, seed, &mut Model::linux(1));
+        for reporting in [Reporting::Reports, Reporting::DctcpEcho] {
+            compare(without_prr("dctcp"), reporting, seed, &mut Model::linux(1));
         }
     }
 }
 
 /// cwnd and the lowest window shown, in segments, after every segment of a long flow was marked.
 fn marked_throughout(mut conn: Conn) -> (u32, u32) {
-    let mut far = Far::new(Told::Reports);
+    let mut far = Far::new(Reporting::Reports);
     let mss_bytes = conn.mss();
     let (mut sent, mut acked, mut lowest) = (0, 0, u32::MAX);
     for _ in 0..200 {
@@ -36,9 +36,9 @@ fn the_floor_is_the_operators() {
         params.0.window_floor_segs = floor_segs;
         for seed in 0..50 {
             let mut model = Model::linux(floor_segs.into());
-            compare(params, Told::Reports, seed, &mut model);
+            compare(params, Reporting::Reports, seed, &mut model);
         }
-        let conn = conn(params, 5, Told::Reports);
+        let conn = conn(params, 5, Reporting::Reports);
         assert_eq!(marked_throughout(conn), (floor_segs, floor_segs));
     }
 }
@@ -50,7 +50,7 @@ fn a_peer_that_sends_data_gets_two_segments() {
         for name in ["dctcp", "dctcp-priority"] {
             let mut params = without_prr(name);
             params.0.window_floor_segs = floor_segs;
-            let mut conn = conn(params, 5, Told::Reports);
+            let mut conn = conn(params, 5, Reporting::Reports);
             conn.guest_gets(conn.ack(0).len(100));
             assert_eq!(marked_throughout(conn), (least_segs, least_segs), "{name}");
         }

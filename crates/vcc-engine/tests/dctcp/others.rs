@@ -9,7 +9,7 @@ fn a_loss_halves_whatever_alpha_is() {
         for (cwnd, half) in [(10, 5), (11, 5), (3, 1), (40, 20)] {
             let mut params = underlay(name);
             params.0.initial_window_segs = cwnd;
-            let mut conn = conn(params, 5, Told::Reports).without_sack();
+            let mut conn = conn(params, 5, Reporting::Reports).without_sack();
             conn.flow.0.cc.own[sys::DCTCP_ALPHA as usize] = 10;
             conn.send_segs(0, cwnd);
             for _ in 0..4 {
@@ -27,7 +27,7 @@ fn a_classic_echo_halves_whatever_alpha_is() {
     for (cwnd, half) in [(10, 5), (11, 5), (40, 20)] {
         let mut params = without_prr("dctcp");
         params.0.initial_window_segs = cwnd;
-        let mut conn = conn(params, 5, Told::ClassicEcho);
+        let mut conn = conn(params, 5, Reporting::ClassicEcho);
         conn.flow.0.cc.own[sys::DCTCP_ALPHA as usize] = 10;
         conn.send_segs(0, cwnd);
         conn.guest_gets(conn.ack(conn.mss()).ece());
@@ -42,7 +42,7 @@ fn a_classic_echo_halves_whatever_alpha_is() {
 
 #[test]
 fn a_timeout_is_renos() {
-    let mut conn = conn(underlay("dctcp"), 5, Told::Reports);
+    let mut conn = conn(underlay("dctcp"), 5, Reporting::Reports);
     conn.send_segs(0, 10);
     conn.wait_us(1_500_000).deadline();
     assert_eq!((conn.cwnd(), conn.flow.cc.ssthresh_segs), (1, 5));

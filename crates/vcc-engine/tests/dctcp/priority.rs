@@ -11,7 +11,7 @@ fn priority_follows_equation_1() {
                 let mut params = without_prr("dctcp-priority");
                 params.0.beta_1024 = beta_1024;
                 params.0.initial_window_segs = cwnd;
-                let mut conn = conn(params, 5, Told::Reports);
+                let mut conn = conn(params, 5, Reporting::Reports);
                 let mss_bytes = conn.mss();
                 conn.send_segs(0, cwnd);
                 // Within a window, so that the marks do not change alpha yet.
@@ -36,11 +36,11 @@ fn priority_follows_equation_1() {
 #[test]
 fn a_priority_of_one_is_dctcp() {
     for seed in 0..60 {
-        compare(without_prr("dctcp-priority"), Told::Reports, seed, &mut Model::linux(1));
+        compare(without_prr("dctcp-priority"), Reporting::Reports, seed, &mut Model::linux(1));
         // Values above 1 count as 1.
         let mut params = without_prr("dctcp-priority");
         params.0.beta_1024 = u16::MAX;
-        compare(params, Told::Reports, seed, &mut Model::linux(1));
+        compare(params, Reporting::Reports, seed, &mut Model::linux(1));
     }
 }
 
@@ -52,7 +52,7 @@ fn a_lower_priority_has_smaller_windows() {
         let mut cwnds = 0;
         for seed in 0..20 {
             let cut = move |cwnd, alpha| cut(cwnd, alpha * (2048 - beta_1024));
-            cwnds += compare(params, Told::Reports, seed, &mut Model::new(1, cut));
+            cwnds += compare(params, Reporting::Reports, seed, &mut Model::new(1, cut));
         }
         cwnds
     };

@@ -7,7 +7,7 @@ pub struct Marks {
     pub reported: u64,
     pub marked: u64,
     /// The ACK reports congestion, even if it acknowledges nothing.
-    pub told: bool,
+    pub has_congestion: bool,
 }
 
 /// DCTCP's alpha (RFC 8257, 3.3), in 1/1024 and with Linux's rounding.
@@ -155,7 +155,7 @@ impl Native {
         if let Some(alpha) = &mut self.alpha {
             alpha.on_marks(marks, self.at);
         }
-        if marks.told && self.state == State::Open {
+        if marks.has_congestion && self.state == State::Open {
             self.reduce(State::Cwr);
         }
         if self.dupacks >= 3 {

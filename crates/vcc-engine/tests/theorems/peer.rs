@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// How the peer reports marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Told {
+pub enum Reporting {
     /// ECE until CWR (RFC 3168, 6.1.3).
     ClassicEcho,
     /// ECE on exactly the ACKs of marked data (RFC 8257, 3.2).
@@ -29,7 +29,7 @@ pub struct Ack {
 
 /// A path that keeps its order, and the receiver at its end.
 pub struct Peer {
-    told: Told,
+    reporting: Reporting,
     pub path: VecDeque<Packet>,
     next: u64,
     beyond: BTreeSet<u64>,
@@ -40,9 +40,9 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn new(told: Told) -> Self {
+    pub fn new(reporting: Reporting) -> Self {
         Peer {
-            told,
+            reporting,
             path: VecDeque::new(),
             next: 0,
             beyond: BTreeSet::new(),
@@ -59,7 +59,7 @@ impl Peer {
         let mut acks = Vec::new();
         for _ in 0..packets.min(self.path.len()) {
             let packet = self.path.pop_front().unwrap();
-            if self.told == Told::DctcpEcho && packet.marked != self.last_marked {
+            if self.reporting == Reporting::DctcpEcho && packet.marked != self.last_marked {
                 acks.extend(self.flush());
             }
             self.last_marked = packet.marked;
@@ -92,10 +92,10 @@ impl Peer {
     }
 
     fn ack(&self) -> Ack {
-        let ece = match self.told {
-            Told::ClassicEcho => self.latched,
-            Told::DctcpEcho => self.last_marked,
-            Told::Reports => false,
+        let ece = match self.reporting {
+            Reporting::ClassicEcho => self.latched,
+            Reporting::DctcpEcho => self.last_marked,
+            Reporting::Reports => false,
         };
         Ack { up_to: self.next, ece, counted: self.counted }
     }

@@ -5,7 +5,7 @@ use vcc_engine::{Params, sys};
 use super::counts::Counts;
 use super::guest::{Guest, Halves};
 use super::native::{Marks, Native};
-use super::peer::{Ack, Packet, Peer, Told};
+use super::peer::{Ack, Packet, Peer, Reporting};
 
 /// How path and application behave for a while.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ pub struct Run {
     pub native: Native,
     peer: Peer,
     phase: Phase,
-    told: Told,
+    reporting: Reporting,
     pub mss: u64,
     peer_window: u16,
     /// The application has written so many segments, or always has more.
@@ -53,7 +53,7 @@ pub struct Run {
     pub repeats: bool,
     /// The retransmission timer was restarted.
     progress_us: u64,
-    heard: [u64; 2],
+    last_report: [u64; 2],
     pub halves: Halves,
     /// Lemma 1 holds, or it is known why it does not.
     pub ordered: bool,
@@ -75,17 +75,17 @@ fn params_of(dctcp: bool, police: bool) -> Params {
 impl Run {
     pub fn new(seed: u64, dctcp: bool) -> Self {
         let mut rng = Rng::new(seed);
-        let told = match dctcp {
-            true => rng.pick(&[Told::DctcpEcho, Told::Reports]),
-            false => Told::ClassicEcho,
+        let reporting = match dctcp {
+            true => rng.pick(&[Reporting::DctcpEcho, Reporting::Reports]),
+            false => Reporting::ClassicEcho,
         };
         let params = params_of(dctcp, rng.chance(500));
         let syn = linux_syn().without(sys::OPT_SACK_PERMITTED);
         let isn = rng.pick(&ISNS);
-        let conn = match told {
-            Told::Reports => Conn::opened(params, isn, syn.room(ROOM_BYTES), syn.accept()),
-            Told::DctcpEcho => Conn::opened(params, isn, syn, syn.ect0()),
-            Told::ClassicEcho => Conn::opened(params, isn, syn, syn),
+        let conn = match reporting {
+            Reporting::Reports => Conn::opened(params, isn, syn.room(ROOM_BYTES), syn.accept()),
+            Reporting::DctcpEcho => Conn::opened(params, isn, syn, syn.ect0()),
+            Reporting::ClassicEcho => Conn::opened(params, isn, syn, syn),
         };
         assert!(conn.flow.is_managed() && conn.flow.has(sys::FLOW_ECN_FABRIC));
         let mss = u64::from(conn.mss());
@@ -96,9 +96,9 @@ impl Run {
             seed,
             guest: Guest::new(INITIAL_SEGS, mss, SYNACK_FIELD.into(), halves),
             native: Native::new(INITIAL_SEGS, dctcp, SYNACK_FIELD),
-            peer: Peer::new(told),
+            peer: Peer::new(reporting),
             phase: Phase::new(&mut rng),
-            told,
+            reporting,
             mss,
             peer_window: rng.pick(&[20, 64, 256]),
             written: if backlogged { u64::MAX } else { 0 },
@@ -106,7 +106,7 @@ impl Run {
             edge: 0,
             repeats: false,
             progress_us: conn.now_us,
-            heard: [0, 0],
+            last_report: [0, 0],
             halves,
             ordered: true,
             excused: false,
@@ -171,21 +171,21 @@ impl Run {
     fn tell(&mut self, ack: &Ack, segment: &mut Seg) -> Marks {
         let acked = ack.up_to - self.guest.at.una;
         let marked = if ack.ece { acked } else { 0 };
-        match self.told {
-            Told::ClassicEcho => {}
-            Told::DctcpEcho => *segment = segment.ect0(),
-            Told::Reports => {
+        match self.reporting {
+            Reporting::ClassicEcho => {}
+            Reporting::DctcpEcho => *segment = segment.ect0(),
+            Reporting::Reports => {
                 let bytes = |segs: u64, first: u64| ((segs * self.mss + first) & 0xff_ffff) as u32;
                 *segment = segment.pack(bytes(ack.counted[0], 1), bytes(ack.counted[1], 0));
-                let [unmarked, marked] = [0, 1].map(|i| ack.counted[i] - self.heard[i]);
-                self.heard = ack.counted;
-                return Marks { reported: unmarked + marked, marked, told: marked > 0 };
+                let [unmarked, marked] = [0, 1].map(|i| ack.counted[i] - self.last_report[i]);
+                self.last_report = ack.counted;
+                return Marks { reported: unmarked + marked, marked, has_congestion: marked > 0 };
             }
         }
         if ack.ece {
             *segment = segment.ece();
         }
-        Marks { reported: acked, marked, told: ack.ece }
+        Marks { reported: acked, marked, has_congestion: ack.ece }
     }
 
     fn ack(&mut self, ack: Ack) {
@@ -230,8 +230,8 @@ impl Run {
         // The port's deadline may come before the guest's retransmission, or not.
         if self.rng.chance(500) {
             self.conn.deadline();
-            let told = self.conn.flow.ca_state;
-            assert_eq!(u32::from(told), sys::CA_LOSS, "{}", self.place("the deadline"));
+            let ca_state = self.conn.flow.ca_state;
+            assert_eq!(u32::from(ca_state), sys::CA_LOSS, "{}", self.place("the deadline"));
         }
         self.guest.on_timeout();
         self.guest_halves(self.native.window.cwnd);

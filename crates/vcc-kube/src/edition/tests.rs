@@ -128,7 +128,7 @@ fn with_peers(underlay: &str) -> Value {
     })
 }
 
-fn of<'a>(edition: &'a Edition, name: &str) -> &'a PolicyOnNode {
+fn policy_named<'a>(edition: &'a Edition, name: &str) -> &'a PolicyOnNode {
     edition.policies.iter().find(|it| it.name == name).expect(name)
 }
 
@@ -140,19 +140,20 @@ fn only_a_policy_that_is_in_force_waits_for_its_peers() {
     let missing_peers = ClusterState { missing_peers: policies.needs(NODE).peers, ..cluster() };
     assert_eq!(missing_peers.missing_peers.len(), 1);
     let edition = policies.compile(NODE, &missing_peers);
-    let of = |edition: &Edition| edition.policies.iter().map(|it| it.in_force).collect::<Vec<_>>();
-    assert_eq!(of(&edition), [1, 0]);
+    let in_force =
+        |edition: &Edition| edition.policies.iter().map(|it| it.in_force).collect::<Vec<_>>();
+    assert_eq!(in_force(&edition), [1, 0]);
     let why = "spec.rules[0].peer_pods: the API server has not listed these pods yet";
     assert_eq!(edition.policies[1].messages, [why]);
     assert!(policies.needs_in_force(NODE).peers.is_empty());
     let edition = policies.compile(NODE, &cluster());
-    assert_eq!(of(&edition), [1, 1]);
+    assert_eq!(in_force(&edition), [1, 1]);
     policies.is_in_force(&edition);
     assert_eq!(policies.needs_in_force(NODE).peers, missing_peers.missing_peers);
-    assert_eq!(of(&policies.compile(NODE, &missing_peers)), [1, 1]);
+    assert_eq!(in_force(&policies.compile(NODE, &missing_peers)), [1, 1]);
     // A restarted agent reports the edition that it keeps.
     let remembered = policies.remembered(NODE, "text");
-    assert_eq!((of(&remembered), remembered.id), (vec![1, 1], edition.id));
+    assert_eq!((in_force(&remembered), remembered.id), (vec![1, 1], edition.id));
 }
 
 #[test]

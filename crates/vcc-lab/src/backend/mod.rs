@@ -5,9 +5,9 @@ pub mod virtual_time;
 
 use crate::base::error::Result;
 use crate::base::progress::VirtualTime;
+use crate::congestion_controls::CongestionControls;
 use crate::scenario::Scenario;
 use std::collections::BTreeSet;
-use vcc_guest::CongestionControls;
 use vcc_results::result::{Backend, RunData};
 use vcc_uml::Kernel;
 

@@ -59,8 +59,8 @@ fn whoever_ignores_the_window_sees_the_largest_but_on_a_syn() {
 #[test]
 fn marks_are_kept_from_the_kernel_and_from_the_sender() {
     let echo = Packet { flags: ACK | ECE, ..received(0) };
-    let heard = cheater("ignores-ece").receives(echo.frame()).received;
-    assert_eq!(read(&heard)[0].flags, ACK);
+    let delivered = cheater("ignores-ece").receives(echo.frame()).received;
+    assert_eq!(read(&delivered)[0].flags, ACK);
     let marked = Packet { traffic_class: CE, ..received(100) };
     for name in ["hides-marks", "forges-reports"] {
         let mut tamper = cheater(name);
@@ -118,9 +118,9 @@ fn each_retransmission_is_called_needless_once() {
     }
     let other = options::join(&[options::timestamps(1, 2), options::sack(&[(5000, 6000)])]);
     let mut answer = Packet { options: other, ack: 3000, ..sent(0) };
-    let mut said = read(&tamper.sends(answer.frame()).sent).remove(0);
+    let mut passed = read(&tamper.sends(answer.frame()).sent).remove(0);
     let blocks = options::sack(&[(1000, 2000), (5000, 6000)]);
-    assert_eq!(said.take_sack().as_deref(), Some(&blocks[2..]));
+    assert_eq!(passed.take_sack().as_deref(), Some(&blocks[2..]));
     assert_eq!(answer.take_sack().as_deref(), Some(&blocks[10..]));
     assert!(passes(&mut *tamper, &answer));
 }

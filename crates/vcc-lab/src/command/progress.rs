@@ -42,13 +42,13 @@ impl Progress for Terminal {
             }
             Event::Done { run, runs, valid, reasons, metrics, .. } => {
                 let erase = if self.is_terminal { ERASE_LINE } else { "" };
-                let said = if *valid {
+                let text = if *valid {
                     let figures = metrics.iter().map(|(name, value)| format!("{name} {value:.3}"));
                     figures.collect::<Vec<_>>().join(", ")
                 } else {
                     format!("not valid: {}", reasons.join("; "))
                 };
-                self.show(&format!("{erase}{} {case} {run}/{runs}: {said}\n", self.experiment));
+                self.show(&format!("{erase}{} {case} {run}/{runs}: {text}\n", self.experiment));
             }
         }
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_left_reads_like_a_clock() {
-        let said = [-1.0, 0.2, 59.5, 61.0, 3600.0].map(left);
-        assert_eq!(said, ["0 s", "1 s", "1 min 0 s", "1 min 1 s", "60 min 0 s"]);
+        let text = [-1.0, 0.2, 59.5, 61.0, 3600.0].map(left);
+        assert_eq!(text, ["0 s", "1 s", "1 min 0 s", "1 min 1 s", "60 min 0 s"]);
     }
 }

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn measurement(load: &Load, timings: &[Timing]) -> bench::Load {
-    let spread = |of: fn(&Timing) -> f64| Spread::of(timings.iter().map(of).collect());
+    let spread = |of: fn(&Timing) -> f64| Spread::from_samples(timings.iter().map(of).collect());
     bench::Load {
         name: load.name.into(),
         what: load.what.into(),

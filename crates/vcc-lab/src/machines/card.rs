@@ -6,6 +6,7 @@ use super::transfer::{ECHO_PORT, LISTENING_PORT};
 use super::turns::{self, Part};
 use crate::backend::live::hosts::{Netns, program};
 use crate::base::error::{Doing, Error, Result};
+use crate::congestion_controls;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::SocketAddr;
@@ -175,8 +176,8 @@ fn set_congestion_control(vm: &mut Vm, name: &str) -> Result<()> {
     const FILE: &str = "/tmp/congestion-control.o";
     const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
     let doing = || format!("load the congestion control '{name}' into the guest");
-    let object =
-        vcc_guest::object_without_link(name).map_err(|it| Error::Guests(it.to_string()))?;
+    let object = congestion_controls::object_without_link(name)
+        .map_err(|it| Error::Guests(it.to_string()))?;
     vm.write(FILE, &object).doing(doing)?;
     let line = format!("bpftool struct_ops register {FILE}; echo {name} >{DEFAULT}; cat {DEFAULT}");
     let said = vm.run(&line).doing(doing)?;

@@ -3,6 +3,7 @@
 use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
+use crate::congestion_controls;
 use crate::experiment::cases::{check_expectations, check_headline, check_names};
 use crate::experiment::document::Document;
 use crate::experiment::locate::{Problem, field, has_key};
@@ -87,8 +88,8 @@ fn check(file: &File) -> Result<(), Problem> {
             return Err(Problem::new(at("busy"), "must be at most 100"));
         }
         let custom = case.congestion_control.as_deref();
-        if let Some(name) = custom.filter(|name| !vcc_guest::names().contains(name)) {
-            let known = vcc_guest::names().join(", ");
+        if let Some(name) = custom.filter(|name| !congestion_controls::names().contains(name)) {
+            let known = congestion_controls::names().join(", ");
             let text = format!("there is no '{name}': there are {known}");
             return Err(Problem::new(at("congestion_control"), text));
         }

@@ -80,10 +80,9 @@ pub fn run(
         complete: cases.len() == file.cases.len(),
     };
     let names: Vec<&str> = metrics.iter().map(|(name, _)| name.as_str()).collect();
-    let reports = cases
-        .iter()
-        .zip(runs)
-        .map(|(case, runs)| CaseReport::of(&case.name, schedule.runs, runs, &names, &case.expect));
+    let reports = cases.iter().zip(runs).map(|(case, runs)| {
+        CaseReport::from_runs(&case.name, schedule.runs, runs, &names, &case.expect)
+    });
     let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
     Ok(study
         .report(reports.collect(), &expected, |cases| Figure::by_case(cases, &file.machines.plot)))

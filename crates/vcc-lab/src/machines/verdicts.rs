@@ -55,7 +55,9 @@ impl Judge {
         let params = Params::with(|params| {
             params.mode = Mode::Shadow.number();
         });
-        network.host.inside(|| Port::attach(TAP, &AttachOptions::of(params)).map_err(failed))
+        network
+            .host
+            .inside(|| Port::attach(TAP, &AttachOptions::from_params(params)).map_err(failed))
     }
 
     /// After each transfer: the port forgets a connection some seconds after its end.

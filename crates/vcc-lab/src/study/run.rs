@@ -118,7 +118,7 @@ impl Runner<'_> {
         self.runs_left -= wanted - valid;
         let metrics: Vec<&str> =
             self.experiment.metrics().iter().map(|metric| metric.name.as_str()).collect();
-        Ok(CaseReport::of(&case.name, wanted, runs, &metrics, &case.expect))
+        Ok(CaseReport::from_runs(&case.name, wanted, runs, &metrics, &case.expect))
     }
 
     fn attempt(
@@ -142,12 +142,12 @@ impl Runner<'_> {
         });
         // Ctrl-C also ends the programs that a run starts; their errors are no news.
         let data = if interrupt::is_pending() { Err(Error::Interrupted) } else { data }?;
-        let series = Series::of(&data);
+        let series = Series::from_run(&data);
         let metrics = self.experiment.metrics().iter().filter_map(|metric| {
             Some((metric.name.clone(), measure::value(metric, facts, &data)?))
         });
         let (validity, metrics) = (measure::validate(facts, &data), metrics.collect());
-        let mut report = RunReport::of(facts, data, seed, validity, metrics);
+        let mut report = RunReport::new(facts, data, seed, validity, metrics);
         if report.valid && !self.series.contains_key(&case.name) {
             self.series.insert(case.name.clone(), series.clone());
         }

@@ -102,7 +102,7 @@ impl Runner<'_> {
             valid += u32::from(run.valid);
             runs.push(run);
         }
-        Ok(CaseReport::of(&case.name, self.runs, runs, &metric_names(), &case.expect))
+        Ok(CaseReport::from_runs(&case.name, self.runs, runs, &metric_names(), &case.expect))
     }
 
     fn pair(

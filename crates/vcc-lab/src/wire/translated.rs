@@ -23,7 +23,7 @@ impl Attached {
         let wanted = translations.into_iter().filter_map(|(place, it)| Some((place, it?)));
         let attach = |(place, translation): (Place, &Translation)| {
             // The default `max_flows` is large enough, since flows are read seldom.
-            let options = AttachOptions::of(translation.params);
+            let options = AttachOptions::from_params(translation.params);
             let port = wire.hypervisor().inside(|| {
                 Port::attach(place.port(), &options).map_err(|error| trouble(place, error))
             })?;

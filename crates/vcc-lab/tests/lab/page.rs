@@ -164,8 +164,8 @@ fn a_result_is_recorded() {
     let text = result("mine", "virtual").to_string();
     fs::write(folder.join("result.json"), text).expect("written");
     let files = ["results/data/mine.json", "docs/results/mine.md", "docs/results.md"];
-    let said: String = files.iter().map(|file| format!("recorded: {file}\n")).collect();
-    assert_eq!(at(&folder, "report result.json --record").well(), said);
+    let listed: String = files.iter().map(|file| format!("recorded: {file}\n")).collect();
+    assert_eq!(at(&folder, "report result.json --record").well(), listed);
     assert_eq!(at(&folder, "report result.json --record").well(), "", "nothing is new");
     let table = fs::read_to_string(folder.join("docs/results.md")).expect("UTF-8");
     assert!(table.contains("| [`mine`](results/mine.md) |"), "{table}");

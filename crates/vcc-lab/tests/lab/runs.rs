@@ -231,7 +231,7 @@ fn verifying_distinguishes_outcomes() {
             .output();
         CommandOutput::from(run.expect("a shell"))
     };
-    for (outcome, status, code, told) in [
+    for (outcome, status, code, expected) in [
         ("reproduced", 0, 0, "a-1: reproduced\n"),
         ("undecided", 0, 0, "a-1: undecided: repeat with more runs: `vcc-lab run a-1 --runs N`"),
         ("not-reproduced", 3, 1, "a-1: NOT reproduced\n"),
@@ -241,7 +241,7 @@ fn verifying_distinguishes_outcomes() {
     ] {
         let printed = verify(outcome, status);
         assert_eq!(printed.code, code, "{outcome}: {}{}", printed.stdout, printed.stderr);
-        assert!(printed.stdout.contains(told), "{outcome}: {}", printed.stdout);
+        assert!(printed.stdout.contains(expected), "{outcome}: {}", printed.stdout);
     }
 }
 

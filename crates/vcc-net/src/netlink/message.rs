@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn errors_have_their_number() {
-        let told = |payload: &[u8]| {
+        let error_of = |payload: &[u8]| {
             let header = [(HEADER_BYTES + payload.len()) as u32, 2, 0, 0].map(u32::to_ne_bytes);
             let datagram = [header.as_flattened(), payload].concat();
             let error = messages(&datagram).next().expect("a message").error();
             error.map(|error| error.raw_os_error())
         };
-        assert_eq!(told(&(-libc::EPERM).to_ne_bytes()), Some(Some(libc::EPERM)));
-        assert_eq!(told(&0i32.to_ne_bytes()), None, "an acknowledgement");
-        assert_eq!(told(&[]), Some(None));
+        assert_eq!(error_of(&(-libc::EPERM).to_ne_bytes()), Some(Some(libc::EPERM)));
+        assert_eq!(error_of(&0i32.to_ne_bytes()), None, "an acknowledgement");
+        assert_eq!(error_of(&[]), Some(None));
     }
 }

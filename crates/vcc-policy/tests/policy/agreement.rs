@@ -67,21 +67,21 @@ fn the_rules_that_police() {
 
 #[test]
 fn a_rule_reported_as_unreachable_is() {
-    let mut said = 0;
+    let mut reported = 0;
     for (seed, Checked { policy, warnings }, mut chance) in policies() {
         let unreached: HashSet<&str> = warnings
             .iter()
             .filter_map(|warning| warning.message.split_once(" is never reached"))
             .map(|(name, _)| name.trim_matches('`'))
             .collect();
-        said += unreached.len();
+        reported += unreached.len();
         for _ in 0..500 {
             let c = chance.connection();
             let name = policy.rules()[policy.judge(&c)].name();
             assert!(!unreached.contains(name), "seed {seed}: {name} matches {c:?}");
         }
     }
-    assert!(said > 100, "hardly any was said to be: {said}");
+    assert!(reported > 100, "hardly any was said to be: {reported}");
 }
 
 #[test]

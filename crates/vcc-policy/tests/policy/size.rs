@@ -84,8 +84,8 @@ fn a_large_file_full_of_mistakes_is_read_soon() {
         let shown = match Policy::parse(&text, "large.toml") {
             Ok(checked) => checked.warnings.len(),
             Err(wrong) => {
-                let told = wrong.to_string();
-                assert!(!told.contains("the file is too long"), "{what}: {told}");
+                let message = wrong.to_string();
+                assert!(!message.contains("the file is too long"), "{what}: {message}");
                 wrong.problems.len()
             }
         };

@@ -28,7 +28,7 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
             continue;
         };
         if leaves_by(link)? == Some(at.device.ifindex) {
-            leaving.push(Leaving::of(link, kind, tunnel.and_then(TunnelKind::named)));
+            leaving.push(Leaving::new(link, kind, tunnel.and_then(TunnelKind::named)));
         }
     }
     if leaving.is_empty() {
@@ -84,7 +84,7 @@ struct Leaving {
 }
 
 impl Leaving {
-    fn of(link: &Link, what: &str, kind: Option<TunnelKind>) -> Self {
+    fn new(link: &Link, what: &str, kind: Option<TunnelKind>) -> Self {
         let other =
             link.udp_port.filter(|port| kind.is_some_and(|kind| !kind.udp_ports.contains(port)));
         let to = other.map_or_else(String::new, |port| format!(" to UDP port {port}"));

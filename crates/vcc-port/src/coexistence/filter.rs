@@ -33,9 +33,9 @@ fn judge(hook: Hook, filters: &[Filter], at: &Neighbours<'_>) -> Option<Found> {
     if filters.is_empty() {
         return None;
     }
-    let told: Vec<String> =
+    let described: Vec<String> =
         filters.iter().map(|filter| describe(filter, &at.around.links)).collect();
-    let found = format!("tc filters behind {}: {}", place(hook), told.join("; "));
+    let found = format!("tc filters behind {}: {}", place(hook), described.join("; "));
     let harms = |action: &Action| action.drops || action.redirects_to.is_some();
     if !filters.iter().any(|filter| filter.actions.iter().any(harms)) {
         return Some(Found::note(found, HARMLESS));

@@ -146,7 +146,7 @@ impl Around {
     }
 
     fn look(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
-        Ok(of(&Neighbours::read(Device::named(device)?, &self.0, watch)?))
+        Ok(findings_from(&Neighbours::read(Device::named(device)?, &self.0, watch)?))
     }
 }
 
@@ -169,7 +169,7 @@ pub fn packets() -> Result<HashMap<u32, u64>> {
     Ok(links.iter().map(packets).collect())
 }
 
-fn of(neighbours: &Neighbours<'_>) -> Vec<Finding> {
+fn findings_from(neighbours: &Neighbours<'_>) -> Vec<Finding> {
     let of_kind = |kind: &Kind| {
         let name = kind.name;
         let found = (kind.look)(neighbours).unwrap_or_else(|error| vec![unknown(&error)]);

@@ -7,7 +7,7 @@ use crate::tcx::Hook;
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = at.link.xdp.iter().map(|(mode, id)| {
-        let found = format!("{mode} XDP: {}", Attached::of(*id));
+        let found = format!("{mode} XDP: {}", Attached::from_id(*id));
         let found = match at.sight(Hook::FromGuest) {
             Sight::Most => {
                 return Found::note(

@@ -32,7 +32,7 @@ pub(super) fn of_the_kernel() -> Vec<Check> {
 }
 
 fn check(name: &'static str, found: Found) -> Check {
-    Check::of(Need::Attach, name, found)
+    Check::new(Need::Attach, name, found)
 }
 
 fn kernel() -> Found {

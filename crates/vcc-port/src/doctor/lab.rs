@@ -9,7 +9,7 @@ use crate::{Netns, namespace};
 type Found = Result<String, Missing>;
 
 pub(super) fn checks() -> Vec<Check> {
-    let check = |name, found| Check::of(Need::Lab, name, found);
+    let check = |name, found| Check::new(Need::Lab, name, found);
     vec![
         check("namespaces", namespaces()),
         check("tun", tun()),

@@ -45,7 +45,7 @@ impl Missing {
 const AS_ROOT: &str = "run vcc as root, on the host";
 
 impl Check {
-    fn of(need: Need, name: &'static str, result: Result<String, Missing>) -> Self {
+    fn new(need: Need, name: &'static str, result: Result<String, Missing>) -> Self {
         match result {
             Ok(found) => Self { need, name, ok: true, found, remedy: None },
             Err(Missing { found, remedy }) => {

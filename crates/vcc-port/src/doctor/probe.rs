@@ -19,7 +19,7 @@ pub(super) fn tcx() -> io::Result<String> {
         Err(e) => {
             tcx::attached(LOOPBACK_IFINDEX, Hook::FromGuest)?;
             return Ok(format!(
-                "the kernel has the hook; not tried, for want of a namespace ({e})"
+                "the kernel has the hook; not tried, because no namespace could be created ({e})"
             ));
         }
         Ok(created) => created,

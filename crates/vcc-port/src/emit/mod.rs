@@ -8,9 +8,8 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_domain::ack_to_guest;
-use vcc_engine::FlowKey;
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowKey, FlowState, sys};
+use vcc_net::empty_segment::EmptySegment;
 
 use crate::device::Device;
 use crate::flows;
@@ -74,7 +73,7 @@ impl Emitter {
             device: device.clone(),
             index: role.is_some().then_some(port),
             ring: Ring::open(&maps.events, port, RING_BYTES)?,
-            flows: flows::Table::of(maps)?,
+            flows: flows::Table::from_maps(maps)?,
             neighbours: keep(&maps.neighbours)?,
             prodded: VecDeque::new(),
             emitted: Emitted::default(),
@@ -163,7 +162,7 @@ impl Emitter {
             self.emitted.unsent += u64::from(count);
             return Ok(0);
         };
-        let frame = ack_to_guest(&FlowKey::from_raw(*key), &FlowState(*flow), &neighbour).bytes;
+        let frame = ack_to_guest(key, flow, &neighbour);
         let sends = ifindex == self.device.ifindex || self.is_of_guest(ifindex)?;
         let send = |_: &u32| sends && self.socket.send_by(ifindex, &frame).is_ok();
         let sent = (0..count).filter(send).count() as u64;
@@ -189,6 +188,26 @@ impl Emitter {
     }
 }
 
+/// The frame of [`FlowState::repeated_ack`], as the peer might have sent it.
+fn ack_to_guest(
+    key: &sys::vcc_key,
+    flow: &sys::vcc_flow,
+    neighbour: &sys::vcc_neighbour,
+) -> Vec<u8> {
+    let ack = FlowState(*flow).repeated_ack();
+    let segment = EmptySegment {
+        addresses: [key.peer_addr, key.guest_addr],
+        ports: [key.peer_port, key.guest_port].map(u16::from_be),
+        seq: ack.seq,
+        ack: ack.ack,
+        flags: ack.flags,
+        window: ack.window,
+        timestamps: None,
+    };
+    let macs = [neighbour.next_hop_mac, neighbour.guest_mac];
+    segment.frame(macs, FlowKey::from_raw(*key).vlan())
+}
+
 fn is_still_due(event: &sys::vcc_event, now: &sys::vcc_flow) -> bool {
     let then = &event.flow;
     let same = now.snd_una == then.snd_una && u32::from(now.stage) == sys::STAGE_ESTABLISHED;
@@ -206,6 +225,28 @@ fn is_still_due(event: &sys::vcc_event, now: &sys::vcc_flow) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The checksums come from another implementation of RFC 1071.
+    #[test]
+    fn an_ack_to_a_guest_in_a_vlan_comes_from_its_peer() {
+        let [guest, peer] = ["192.0.2.1:40000", "192.0.2.2:80"].map(|end| end.parse().unwrap());
+        let flow = sys::vcc_flow {
+            rcv_nxt: 0x0102_0304,
+            snd_una: 0xa0a1_a2a3,
+            window_shown: 0x1234,
+            ..Default::default()
+        };
+        let neighbour =
+            sys::vcc_neighbour { guest_mac: [2, 0, 0, 0, 0, 1], next_hop_mac: [2, 0, 0, 0, 0, 2] };
+        let key = FlowKey::new(guest, peer, Some(5));
+        let expected = [
+            &[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0, 0, 5, 8, 0][..],
+            &[0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0xb6, 0xcc, 192, 0, 2, 2, 192, 0, 2, 1],
+            &[0, 80, 0x9c, 0x40, 1, 2, 3, 4, 0xa0, 0xa1, 0xa2, 0xa3, 0x50, 0x10, 0x12, 0x34],
+            &[0x35, 0xc1, 0, 0],
+        ];
+        assert_eq!(ack_to_guest(key.as_raw(), &flow, &neighbour), expected.concat());
+    }
 
     #[test]
     fn events_that_no_longer_apply_are_dropped() {

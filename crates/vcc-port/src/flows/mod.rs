@@ -6,8 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use vcc_engine::FlowKey;
-use vcc_engine::{FlowState, sys};
+use vcc_engine::{FlowKey, FlowState, sys};
 
 use crate::batch::Batches;
 use crate::maps::{Maps, keep};
@@ -115,7 +114,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub fn of(maps: &Maps) -> Result<Self> {
+    pub fn from_maps(maps: &Maps) -> Result<Self> {
         let constants = maps.constants().ok_or_else(|| Error::layout("read the constants"))?;
         Ok(Self { flows: keep(&maps.flows)?, secrets: constants.tag_secrets })
     }

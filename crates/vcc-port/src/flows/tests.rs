@@ -14,7 +14,7 @@ pub(crate) fn insert(maps: &Maps, number: u32, flow: sys::vcc_flow) {
     let peer = std::net::Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(number));
     let (guest, peer) = (([192, 0, 2, 1], 40_000).into(), (peer, 80).into());
     let key = FlowId { guest, peer, vlan: Some(5), inside: false }.key(0);
-    let tag = Table::of(maps).expect("a table").tag(&key);
+    let tag = Table::from_maps(maps).expect("a table").tag(&key);
     let entry = sys::vcc_entry { flow, key, ..Default::default() };
     maps.flows.update(&tag, to_bytes(&entry), MapFlags::ANY).expect("a new flow");
 }
@@ -99,7 +99,7 @@ fn a_connection_is_found_by_its_tag() {
         ("[2001:db8::1]:40000".parse().expect("valid"), "[2001:db8::2]:80".parse().expect("valid")),
     ];
     let tags = hosts.map(|datapath| {
-        let table = Table::of(datapath.maps()).expect("a table");
+        let table = Table::from_maps(datapath.maps()).expect("a table");
         let ids = ends.map(|(guest, peer)| FlowId { guest, peer, vlan: None, inside: false });
         for (number, id) in ids.iter().enumerate() {
             assert!(table.look_up(&id.key(0)).expect("a read").is_none(), "{id}");

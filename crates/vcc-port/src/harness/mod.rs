@@ -116,6 +116,6 @@ impl Datapath {
 
     /// A connection's tag, by which its flow is found.
     pub fn flow_tag(&self, key: &sys::vcc_key) -> Result<[u8; 8]> {
-        Ok(flows::Table::of(self.maps())?.tag(key))
+        Ok(flows::Table::from_maps(self.maps())?.tag(key))
     }
 }

@@ -37,7 +37,8 @@ fn a_run_has_a_lane_that_no_other_has() {
     if !can_attach() || !maps::has_lanes() {
         return;
     }
-    let datapath = Datapath::load(&AttachOptions::of(Params::default())).expect("it loads");
+    let datapath =
+        Datapath::load(&AttachOptions::from_params(Params::default())).expect("it loads");
     let run = |port: u16| {
         let syn = Packet::syn(([10, 0, 0, 1], port).into(), ([10, 0, 0, 2], 2).into());
         datapath.run(Program::FromGuest, &syn.frame(), 0).expect("it runs").return_value

@@ -118,7 +118,7 @@ fn open(
     yardsticks: bool,
     underlays: &Underlays,
 ) -> Result<OpenObject> {
-    let linked = Linked::of(OBJECT, underlays)?;
+    let linked = Linked::link(OBJECT, underlays)?;
     let mut open = object::open(linked.object.as_deref().unwrap_or(OBJECT), WHAT)?;
     set_constants(&mut open, SLOTS_SECTION, to_bytes(&linked.slots))?;
     let has_timers = timers::are_there();
@@ -173,16 +173,16 @@ mod tests {
         let Err(error) = object::spoilt::during("all_to_guest", load) else {
             panic!("a socket filter that reads packets")
         };
-        let said = error.to_string();
+        let message = error.to_string();
         let release = kernel::release();
         let start = format!(
             "the verifier of Linux {release} refused the program all_to_guest of the datapath: "
         );
-        assert!(said.starts_with(&start), "{said}");
-        assert!(!said.contains('\n'), "{said}");
-        let (last_line, rest) = said[start.len()..].split_once("; ").expect("what was said");
-        assert!(last_line.contains("invalid bpf_context access"), "{said}");
-        assert!(said.ends_with(&kernel::experience()), "{said}");
+        assert!(message.starts_with(&start), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+        let (last_line, rest) = message[start.len()..].split_once("; ").expect("what was said");
+        assert!(last_line.contains("invalid bpf_context access"), "{message}");
+        assert!(message.ends_with(&kernel::experience()), "{message}");
         let path = rest.strip_prefix("the whole log is in ").expect("where it is");
         let path = path.split(';').next().expect("a path");
         let log = fs::read_to_string(path).expect("the log");

@@ -3,6 +3,7 @@
 
 mod load;
 mod pinned;
+mod underlays;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
@@ -25,10 +26,11 @@ use crate::{
 };
 pub(crate) use load::{Room, layout};
 pub(crate) use pinned::{
-    FROM_GUEST, Found, LAYOUT, PLACE, exchange, free_next, nexts, remove_at, require_capabilities,
+    FROM_GUEST, Found, LAYOUT, PLACE, free_next, nexts, remove_at, require_capabilities,
 };
 #[cfg(test)]
 pub(crate) use pinned::{NEXT, say_layout};
+pub use underlays::{Loading, Unloading};
 
 /// The maps, and the programs that ports call. Unless it is pinned, it ends with the last value and
 /// the last port.
@@ -67,7 +69,7 @@ impl Host {
         underlays: &Underlays,
     ) -> Result<(Self, Object)> {
         let object = load::fresh(policy, room, yardsticks, underlays)?;
-        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        let (maps, programs) = (Maps::from_object(&object)?, Programs::from_object(&object)?);
         let host = Self { maps, programs, is_pinned: false, is_new: true, turning: None };
         host.call()?;
         Ok((host, object))
@@ -256,7 +258,7 @@ struct Programs {
 const PROGRAMS: usize = 8;
 
 impl Programs {
-    fn of(object: &Object) -> Result<Self> {
+    fn from_object(object: &Object) -> Result<Self> {
         Self::each(|name| {
             let program = object::program(object, name)?;
             let fd = program.as_fd().try_clone_to_owned();

@@ -170,7 +170,7 @@ impl Host {
     pub(crate) fn reloaded(&self, underlays: &Underlays) -> Result<Self> {
         let policy = SharedPolicy::open_locked()?;
         let object = load::over(&self.maps, Some(&policy), underlays)?;
-        let (maps, programs) = (Maps::of(&object)?, Programs::of(&object)?);
+        let (maps, programs) = (Maps::from_object(&object)?, Programs::from_object(&object)?);
         Ok(Self { maps, programs, is_pinned: true, is_new: false, turning: None })
     }
 
@@ -247,8 +247,8 @@ pub(crate) fn say_layout(place: &Path, layout: u32) -> Result<()> {
     let constants = place.join(CONSTANTS);
     let map = MapHandle::from_pinned_path(&constants)
         .map_err(|e| Error::system(format!("open {}", constants.display()), e))?;
-    let said = maps::constants_of(&map).ok_or_else(|| Error::layout("read the limits"))?;
-    maps::replace_constants(&constants, &sys::vcc_host_constants { layout, ..said })
+    let current = maps::constants_of(&map).ok_or_else(|| Error::layout("read the limits"))?;
+    maps::replace_constants(&constants, &sys::vcc_host_constants { layout, ..current })
 }
 
 pub(crate) enum Found {
@@ -322,28 +322,6 @@ pub(crate) fn require_capabilities() -> Result<()> {
     }
     let (doing, why) = ("load the datapath".into(), capabilities::why_refused());
     Err(Error::NotPermitted { doing, why })
-}
-
-/// Lets what is pinned at the one place be at the other, and the other way round, in one step.
-pub(crate) fn exchange(one: &Path, other: &Path) -> Result<()> {
-    let c_path = |path: &Path| {
-        CString::new(path.as_os_str().as_encoded_bytes()).expect("no zero in our own paths")
-    };
-    let (c_one, c_other) = (c_path(one), c_path(other));
-    // SAFETY: both strings end in NUL and outlive the call.
-    let status = unsafe {
-        libc::renameat2(
-            libc::AT_FDCWD,
-            c_one.as_ptr(),
-            libc::AT_FDCWD,
-            c_other.as_ptr(),
-            libc::RENAME_EXCHANGE,
-        )
-    };
-    if status == 0 {
-        return Ok(());
-    }
-    Err(Error::last_os(format!("let {} be {}", one.display(), other.display())))
 }
 
 /// Removes all hosts. No port may call them any more.

@@ -120,7 +120,7 @@ fn flows_are_forgotten_in_their_turn() {
     const MANY: u64 = 1 << 50;
     const PACED_FOR: Duration = Duration::from_millis(50);
     let params = Params::with(|p| p.idle_handshake_ms = 500);
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     let host_usage = &ports.host.maps.host_usage;
     let usage = || {
         let value = host_usage.lookup(&[0; 4], MapFlags::ANY).expect("read").expect("there");
@@ -182,7 +182,7 @@ fn a_timer_turns_the_wheels_of_all_its_ports() {
         return;
     }
     let params = Params::with(|p| p.idle_handshake_ms = 500);
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     for number in 1..=200 {
         ports.syn(ONE, number);
     }
@@ -205,7 +205,7 @@ fn a_wheel_that_stood_for_long_turns_again() {
     }
     const AHEAD_MS: u32 = 0x7000_0000;
     let params = Params::with(|p| p.idle_handshake_ms = 500);
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     let index = INDICES[ONE];
     ports.host.leave(index).expect("left");
     let key = index.to_ne_bytes();
@@ -216,7 +216,7 @@ fn a_wheel_that_stood_for_long_turns_again() {
         time.copy_from_slice(&ahead_ms.to_ne_bytes());
     }
     wheels.update(&key, &wheel, MapFlags::ANY).expect("written");
-    ports.host.enter(index, &AttachOptions::of(params).port(false)).expect("room");
+    ports.host.enter(index, &AttachOptions::from_params(params).port(false)).expect("room");
     ports.host.open_wheel(index).expect("a wheel");
     ports.syn(ONE, 1);
     assert_eq!(ports.flows(ONE), 1);
@@ -236,7 +236,7 @@ fn the_wheel_passes_no_flow() {
         p.emit = 1;
         p.idle_handshake_ms = 500;
     });
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     let maps = &ports.host.maps;
     let word = |bytes: &[u8], at: usize| {
         u32::from_ne_bytes(bytes[at..][..4].try_into().expect("four bytes"))
@@ -277,7 +277,7 @@ fn a_near_deadline_is_met_after_the_wheel_stood_for_longer_than_a_turn_of_the_ri
     const KEY_AT: usize = std::mem::offset_of!(sys::vcc_entry, key);
     const DUE_MS_AT: usize = std::mem::offset_of!(sys::vcc_entry, due_ms);
     let params = Params::with(|p| p.idle_handshake_ms = 500);
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     let (index, maps) = (INDICES[ONE], &ports.host.maps);
     ports.syn(ONE, 1);
     sweep::close(ports.host.programs.sweep(), index).expect("closed");
@@ -355,11 +355,12 @@ fn other_programs_do_not_stop_the_wheels() {
     }
     // Longer than it takes to load programs on a busy machine.
     let params = Params::with(|p| p.idle_handshake_ms = 8_000);
-    let ports = Ports::load(room(1000), &AttachOptions::of(params));
+    let ports = Ports::load(room(1000), &AttachOptions::from_params(params));
     ports.syn(ONE, 1);
-    let again =
-        Programs::of(&load::over(&ports.host.maps, None, &Underlays::default()).expect("loaded"))
-            .expect("programs");
+    let again = Programs::from_object(
+        &load::over(&ports.host.maps, None, &Underlays::default()).expect("loaded"),
+    )
+    .expect("programs");
     let before = ports.host.programs.tags().expect("tags");
     assert_eq!(again.tags().expect("tags"), before);
     let Ports { host: Host { maps, .. }, programs } = ports;

@@ -35,14 +35,14 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    fn of<'value>(&self, value: &'value [u8]) -> &'value [u8] {
+    fn bytes_in<'value>(&self, value: &'value [u8]) -> &'value [u8] {
         value.get(self.at..self.at + self.bytes).unwrap_or_default()
     }
 }
 
 impl Layout {
     /// Of the structure that the other version has by that name.
-    pub(crate) fn of(&self, name: &str) -> Result<&Struct> {
+    pub(crate) fn structure(&self, name: &str) -> Result<&Struct> {
         self.0.get(name).ok_or_else(|| Error::Undescribed { what: name.into() })
     }
 
@@ -80,7 +80,7 @@ impl Struct {
     pub(crate) fn fill(&self, value: &mut [u8], other: &Self, others: &[u8]) -> Result<()> {
         for (name, field) in &self.fields {
             let Some(from) = other.fields.get(name) else { continue };
-            put(&mut value[field.at..field.at + field.bytes], from.of(others))
+            put(&mut value[field.at..field.at + field.bytes], from.bytes_in(others))
                 .ok_or_else(|| Error::Undescribed { what: name.clone() })?;
         }
         Ok(())

@@ -56,7 +56,7 @@ fn our_layout_is_that_of_the_bindings() {
     use std::mem::offset_of;
     use vcc_engine::sys;
     let ours = crate::host::layout().expect("the object's");
-    let entry = ours.of("vcc_entry").expect("described");
+    let entry = ours.structure("vcc_entry").expect("described");
     assert_eq!(entry.bytes, size_of::<sys::vcc_entry>());
     let flow = offset_of!(sys::vcc_entry, flow);
     let at = |name: &str| entry.fields[name];
@@ -64,11 +64,11 @@ fn our_layout_is_that_of_the_bindings() {
     assert_eq!(at("flow.cc.cwnd_segs"), Field { at: cwnd_at, bytes: 4 });
     let scale_at = flow + offset_of!(sys::vcc_flow, wscale_shown);
     assert_eq!(at("flow.wscale_shown"), Field { at: scale_at, bytes: 1 });
-    let key = ours.of("vcc_key").expect("described");
+    let key = ours.structure("vcc_key").expect("described");
     assert_eq!(key.fields["peer_addr"], Field { at: 16, bytes: 16 });
     // All of it is described: no byte is in no field, and none in two.
     for name in STRUCTS {
-        let of = ours.of(name).expect("described");
+        let of = ours.structure(name).expect("described");
         assert_eq!(of.fields.values().map(|field| field.bytes).sum::<usize>(), of.bytes, "{name}");
     }
     let text = serde_json::to_string(&ours).expect("text");

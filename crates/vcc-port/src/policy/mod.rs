@@ -14,7 +14,7 @@ use vcc_engine::{Params, sys};
 use vcc_policy::{Policy, RuleSet};
 
 use crate::plain::to_bytes;
-use crate::{Error, Result, bpffs, host, lock};
+use crate::{Error, Result, bpffs, lock};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
 pub use rules::{RuleInForce, Rules};
@@ -106,7 +106,7 @@ impl SharedPolicy {
             return self.maps.pin(place);
         }
         self.maps.pin(next)?;
-        host::exchange(next, place)?;
+        bpffs::exchange(next, place)?;
         PolicyMaps::unpin(next)
     }
 

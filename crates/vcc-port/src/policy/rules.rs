@@ -38,7 +38,7 @@ impl Rules {
     }
 
     /// The rule of a flow; None if the port was attached without a policy.
-    pub fn of(&self, flow: &FlowState) -> Option<&RuleInForce> {
+    pub fn rule_for(&self, flow: &FlowState) -> Option<&RuleInForce> {
         self.editions[flow.epoch as usize % self.editions.len()].get(usize::from(flow.rule))
     }
 }

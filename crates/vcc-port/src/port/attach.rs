@@ -179,7 +179,7 @@ impl Place {
 impl Port {
     /// The caller holds the lock.
     pub(super) fn pin(&mut self, index: u32) -> Result<()> {
-        let pin = Pin::of(&self.device, index);
+        let pin = Pin::new(&self.device, index);
         pin.create(&mut self.links)?;
         self.pin = Some(pin);
         Ok(())

@@ -83,12 +83,12 @@ impl Port {
 
     /// The number of connections that this port tracks at a time.
     pub fn max_flows(&self) -> Result<u32> {
-        Ok(self.said()?.flows_max)
+        Ok(self.settings()?.flows_max)
     }
 
     /// The tunnels whose inner connections are translated, too.
     pub fn inside(&self) -> Result<Tunnels> {
-        Ok(Tunnels::from_bits(self.said()?.inside))
+        Ok(Tunnels::from_bits(self.settings()?.inside))
     }
 
     /// How full the flow table is, without reading it.
@@ -134,7 +134,7 @@ impl Port {
 
     /// One connection; None if the port does not know it.
     pub fn flow(&self, id: &FlowId) -> Result<Option<Flow>> {
-        let table = flows::Table::of(self.maps()?)?;
+        let table = flows::Table::from_maps(self.maps()?)?;
         let state = table.look_up(&id.key(self.seat()?.index))?;
         Ok(state.map(|state| Flow::new(*id, state)))
     }
@@ -175,23 +175,23 @@ impl Port {
     }
 
     pub fn params(&self) -> Result<Params> {
-        Ok(params::of(&self.said()?))
+        Ok(params::from_port(&self.settings()?))
     }
 
     /// The seconds until data from the guest is dropped whose connection the port does not know; 0: it is
     /// dropped, None: it passes. Where rules differ, that of the rule that drops it last. `policy`: the
     /// one that the port may be under.
     pub fn unknown_dropped_in_s(&self, policy: Option<&SharedPolicy>) -> Result<Option<u32>> {
-        let said = self.said()?;
+        let settings = self.settings()?;
         let treatments = match policy {
-            Some(policy) if said.by_policy != 0 => policy.rules_of_port(self.seat()?.index)?,
-            _ if said.by_policy != 0 => Vec::new(),
-            _ => vec![params::of(&said)],
+            Some(policy) if settings.by_policy != 0 => policy.rules_of_port(self.seat()?.index)?,
+            _ if settings.by_policy != 0 => Vec::new(),
+            _ => vec![params::from_port(&settings)],
         };
-        if said.params.mode == Mode::Drain.number() {
+        if settings.params.mode == Mode::Drain.number() {
             return Ok(None);
         }
-        let left_s = |it: &Params| it.unknown_grace_left_s(said.attached_s, now_s());
+        let left_s = |it: &Params| it.unknown_grace_left_s(settings.attached_s, now_s());
         Ok(treatments.iter().filter_map(left_s).max())
     }
 
@@ -207,7 +207,7 @@ impl Port {
 
     fn change_params(&self, change: impl FnOnce(&mut Params)) -> Result<()> {
         self.change(|port| {
-            let mut params = params::of(port);
+            let mut params = params::from_port(port);
             change(&mut params);
             port.params = params.0;
         })
@@ -226,13 +226,13 @@ impl Port {
     }
 
     /// The port's settings in the datapath.
-    fn said(&self) -> Result<sys::vcc_port> {
+    fn settings(&self) -> Result<sys::vcc_port> {
         self.seat()?.port()?.ok_or_else(|| self.not_attached())
     }
 
     /// The index among the ports of the policy; None if it was attached without a policy.
     pub fn index(&self) -> Result<Option<u32>> {
-        Ok((self.said()?.by_policy != 0).then_some(self.seat()?.index))
+        Ok((self.settings()?.by_policy != 0).then_some(self.seat()?.index))
     }
 
     /// Brings every flow under the edition of the policy that is in force. Flows in their handshake

@@ -23,7 +23,8 @@ use crate::arrival::Origin;
 use crate::host::{self, Found};
 use crate::tcx::{self, Hook};
 use crate::{
-    Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, device, lock, object, pins,
+    Arrived, Error, FlowId, Host, Result, SharedPolicy, Underlays, bpffs, device, lock, object,
+    pins,
 };
 
 /// The step just done, at which tests end it.
@@ -71,8 +72,8 @@ impl Predecessor {
         after: impl Fn(Step) -> Result<()>,
     ) -> Result<Vec<Inherited>> {
         let ports = self.ports()?;
-        let sources = Sources::of(self, begun, false)?;
-        let inherited = ports.iter().map(Theirs::told).collect::<Result<Vec<_>>>()?;
+        let sources = Sources::open(self, begun, false)?;
+        let inherited = ports.iter().map(Theirs::inherited).collect::<Result<Vec<_>>>()?;
         let next = host::free_next()?;
         let policy = SharedPolicy::unpinned()?;
         apply(&policy, &inherited)?;
@@ -94,7 +95,7 @@ impl Predecessor {
         }
         moving.take_over(&sources, Origin::OtherMaps)?;
         policy.pin_instead()?;
-        host::exchange(&next, Path::new(host::PLACE))?;
+        bpffs::exchange(&next, Path::new(host::PLACE))?;
         after(Step::Exchanged)?;
         host::remove_at(&next)?;
         moving.end(begun)
@@ -122,7 +123,7 @@ fn take_back(begun: &[PathBuf], after: impl Fn(Step) -> Result<()>) -> Result<Ve
     let Found::Ours(host) = Host::find()? else { return Ok(Vec::new()) };
     let ours = Predecessor::at(Path::new(host::PLACE))?;
     let ports = ours.ports()?;
-    let sources = Sources::of(ours, begun, true)?;
+    let sources = Sources::open(ours, begun, true)?;
     let (host, _) = host.take_over_locked(|running, ours| running != ours)?;
     let mut moving = Moving::begin(&host, ports)?;
     moving.take_over(&sources, Origin::NewerMaps)?;
@@ -139,7 +140,7 @@ struct Sources {
 }
 
 impl Sources {
-    fn of(first: Predecessor, begun: &[PathBuf], are_back: bool) -> Result<Self> {
+    fn open(first: Predecessor, begun: &[PathBuf], are_back: bool) -> Result<Self> {
         let mut all = vec![first];
         for place in begun {
             all.push(Predecessor::at(place)?);
@@ -181,7 +182,7 @@ fn merge(known: &mut Vec<Described>, others: Vec<Described>) {
 }
 
 impl Theirs {
-    fn told(&self) -> Result<Inherited> {
+    fn inherited(&self) -> Result<Inherited> {
         let device = &self.pin.device;
         let is_here = device.netns_inode == device::netns_inode()?;
         // It may have been renamed.
@@ -191,7 +192,7 @@ impl Theirs {
             index: self.index,
             is_here,
             drains: self.drains(),
-            by_policy: self.said.by_policy != 0,
+            by_policy: self.settings.by_policy != 0,
             connections: 0,
             left_alone: 0,
             lost: 0,
@@ -199,7 +200,7 @@ impl Theirs {
     }
 
     fn drains(&self) -> bool {
-        self.said.params.mode == Mode::Drain.number()
+        self.settings.params.mode == Mode::Drain.number()
     }
 }
 
@@ -221,7 +222,7 @@ struct One {
 impl One {
     /// Makes room for it at a host that has none for it.
     fn enter(&self, host: &Host) -> Result<()> {
-        let mut port = self.theirs.said;
+        let mut port = self.theirs.settings;
         port.params.trace = 0;
         host.enter(self.theirs.index, &port)?;
         host.open_wheel(self.theirs.index)
@@ -239,7 +240,7 @@ impl Moving {
                 continue;
             }
             let programs = host.port_programs(theirs.index)?;
-            let inherited = theirs.told()?;
+            let inherited = theirs.inherited()?;
             moving.ports.push(One { theirs, links, programs, inherited });
         }
         Ok(moving)

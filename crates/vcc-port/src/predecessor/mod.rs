@@ -53,7 +53,7 @@ pub struct Inherited {
 struct Theirs {
     pin: Pin,
     index: u32,
-    said: sys::vcc_port,
+    settings: sys::vcc_port,
 }
 
 /// A connection, as maps have it.
@@ -113,7 +113,7 @@ impl Predecessor {
 
     /// Without one of these, a connection would continue as another one.
     fn require_all(&self) -> Result<()> {
-        let entry = self.theirs.of("vcc_entry")?;
+        let entry = self.theirs.structure("vcc_entry")?;
         let of_flow = Field::needed().iter().map(|field| field.place).chain(["stage", "underlay"]);
         for place in of_flow {
             let name = format!("flow.{place}");
@@ -121,11 +121,11 @@ impl Predecessor {
                 return Err(Error::Undescribed { what: name });
             }
         }
-        let key = self.theirs.of("vcc_key")?.bytes as u32;
+        let key = self.theirs.structure("vcc_key")?.bytes as u32;
         let key = if self.is_by_tag()? { size_of::<u64>() as u32 } else { key };
         let lengths = [
             (&self.flows, key, entry.bytes as u32),
-            (&self.ports, 4, self.theirs.of("vcc_port")?.bytes as u32),
+            (&self.ports, 4, self.theirs.structure("vcc_port")?.bytes as u32),
         ];
         for (map, key, value) in lengths {
             if (map.key_size(), map.value_size()) != (key, value) {
@@ -137,7 +137,7 @@ impl Predecessor {
 
     /// Whether their entries hold the connection's key, which was the map's once.
     fn is_by_tag(&self) -> Result<bool> {
-        Ok(self.theirs.of("vcc_entry")?.fields.contains_key("key.guest_addr"))
+        Ok(self.theirs.structure("vcc_entry")?.fields.contains_key("key.guest_addr"))
     }
 
     fn ports(&self) -> Result<Vec<Theirs>> {
@@ -148,8 +148,8 @@ impl Predecessor {
             let value = value.map_err(|e| Error::system("read another version's ports", e))?;
             let Some(value) = value else { continue };
             let default = AttachOptions::default().port(false);
-            let said = self.translated("vcc_port", &value, default)?;
-            ports.push(Theirs { pin, index, said });
+            let settings = self.translated("vcc_port", &value, default)?;
+            ports.push(Theirs { pin, index, settings });
         }
         Ok(ports)
     }
@@ -181,7 +181,7 @@ impl Predecessor {
     /// A value as this version has it. Where the other version has nothing, it is that of `value`.
     fn translated<T: crate::plain::Dense>(&self, name: &str, theirs: &[u8], value: T) -> Result<T> {
         let mut bytes = to_bytes(&value).to_vec();
-        self.ours.of(name)?.fill(&mut bytes, self.theirs.of(name)?, theirs)?;
+        self.ours.structure(name)?.fill(&mut bytes, self.theirs.structure(name)?, theirs)?;
         from_bytes(&bytes).ok_or_else(|| Error::layout("read another version's maps"))
     }
 }

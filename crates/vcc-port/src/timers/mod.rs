@@ -20,8 +20,8 @@ pub(crate) fn are_there() -> bool {
 /// A failure for another reason, such as permission, is for the datapath to report.
 fn is_refused() -> bool {
     let Ok(open) = object::open(PROBE, "the probe of timers") else { return false };
-    let (result, said) = libbpf::listen(|| open.load());
-    result.is_err() && libbpf::refusal(&said).is_some()
+    let (result, output) = libbpf::listen(|| open.load());
+    result.is_err() && libbpf::refusal(&output).is_some()
 }
 
 /// Whether this host has ports whose wheels nobody turns: the kernel has no timers, and no daemon is up.
@@ -77,7 +77,7 @@ mod without {
             .env(kernel::AS_REAL_TIME, "1")
             .output()
             .expect("it runs");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{stdout}");
     }
 }

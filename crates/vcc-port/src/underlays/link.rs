@@ -18,7 +18,7 @@ pub(crate) struct Linked {
 }
 
 impl Linked {
-    pub(crate) fn of(datapath: &[u8], underlays: &Underlays) -> Result<Self> {
+    pub(crate) fn link(datapath: &[u8], underlays: &Underlays) -> Result<Self> {
         let slots = underlays.slots();
         if underlays.is_empty() {
             return Ok(Self { object: None, slots });
@@ -37,10 +37,10 @@ impl Linked {
             }
             linker.link()
         };
-        let (result, said) = libbpf::listen(link);
+        let (result, output) = libbpf::listen(link);
         result.map_err(|e| Error::System {
             doing: doing.clone(),
-            why: format!("{e:#} ({})", said.lines().last().unwrap_or_default()),
+            why: format!("{e:#} ({})", output.lines().last().unwrap_or_default()),
         })?;
         let mut object = Vec::new();
         linked.rewind().and_then(|()| linked.read_to_end(&mut object)).map_err(failed)?;

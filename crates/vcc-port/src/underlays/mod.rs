@@ -1,6 +1,6 @@
-//! The underlays that are loaded at run time: which there are, and programs that have them.
+//! The underlays that are loaded at run time: which there are, and programs that have them. `host`
+//! loads and unloads them.
 
-mod change;
 mod link;
 mod pinned;
 
@@ -11,8 +11,8 @@ use vcc_engine::{Loaded, Slot, Underlay, sys};
 use vcc_underlay::{Machine, Object};
 
 use crate::{Error, Result};
-pub use change::{Loading, Unloading};
 pub(crate) use link::Linked;
+pub(crate) use pinned::{pin, unpin};
 
 /// Underlays in their slots.
 #[derive(Clone, Debug, Default)]
@@ -63,24 +63,24 @@ impl Underlays {
         self.loaded.is_empty()
     }
 
-    fn find(&self, name: &str) -> Option<(Slot, &Object)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(Slot, &Object)> {
         self.iter().find(|(_, object)| object.name() == name)
     }
 
     /// The slots of all that have the name, whether understood or not.
-    fn slots_of(&self, name: &str) -> Vec<Slot> {
+    pub(crate) fn slots_of(&self, name: &str) -> Vec<Slot> {
         let refused = self.refused.iter().filter(|it| it.name.as_deref() == Some(name));
         let loaded = self.iter().filter(|(_, it)| it.name() == name).map(|(slot, _)| slot);
         loaded.chain(refused.map(|it| it.slot)).collect()
     }
 
-    fn free_slot(&self) -> Result<Slot> {
+    pub(crate) fn free_slot(&self) -> Result<Slot> {
         let refused = |slot: &Slot| self.refused.iter().any(|it| it.slot == *slot);
         let loaded = |slot: &Slot| self.iter().any(|(it, _)| it == *slot);
         Slot::all().find(|slot| !refused(slot) && !loaded(slot)).ok_or(Error::NoSlotLeft)
     }
 
-    fn with(&self, slot: Slot, object: Object) -> Self {
+    pub(crate) fn with(&self, slot: Slot, object: Object) -> Self {
         let mut next = self.clone();
         next.loaded.push((slot, object));
         next.loaded.sort_by_key(|(slot, _)| slot.index());
@@ -88,7 +88,7 @@ impl Underlays {
         next
     }
 
-    fn without(&self, slot: Slot) -> Self {
+    pub(crate) fn without(&self, slot: Slot) -> Self {
         let mut next = self.clone();
         next.refused.retain(|it| it.slot != slot);
         next.loaded.retain(|(it, object)| {
@@ -110,7 +110,7 @@ impl Underlays {
     }
 
     /// From here on this process knows their names. A name that is there no longer is free again.
-    fn tell(&self) {
+    pub(crate) fn name_here(&self) {
         for slot in Slot::all() {
             match self.iter().find(|(it, _)| *it == slot) {
                 Some((_, object)) => drop(slot.fill(described(object))),
@@ -146,6 +146,3 @@ fn interned(text: &str) -> &'static str {
     texts.insert(kept);
     kept
 }
-
-#[cfg(test)]
-mod tests;

@@ -45,18 +45,18 @@ impl Underlays {
     /// messages about those that are not understood.
     pub fn know() -> Result<Vec<String>> {
         let pinned = Self::pinned()?;
-        pinned.tell();
-        let said = |Refused { slot, name, why }: &Refused| {
+        pinned.name_here();
+        let message = |Refused { slot, name, why }: &Refused| {
             let name = name.clone().unwrap_or_else(|| path(*slot).display().to_string());
             format!(
-                "the underlay {name} {why}; until it is loaded again, its connections go on by NewReno"
+                "the underlay {name} {why}; until it is loaded again, its connections continue under NewReno"
             )
         };
-        Ok(pinned.refused.iter().map(said).collect())
+        Ok(pinned.refused.iter().map(message).collect())
     }
 }
 
-pub(super) fn pin(slot: Slot, object: &Object) -> Result<()> {
+pub(crate) fn pin(slot: Slot, object: &Object) -> Result<()> {
     let doing = || format!("keep the underlay {}", object.name());
     match fs::create_dir(PLACE) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -86,7 +86,7 @@ pub(super) fn pin(slot: Slot, object: &Object) -> Result<()> {
     keep().map_err(|e| Error::system(doing(), e))
 }
 
-pub(super) fn unpin(slot: Slot) -> Result<()> {
+pub(crate) fn unpin(slot: Slot) -> Result<()> {
     let path = path(slot);
     remove_if_there(&path).map_err(|e| Error::system(format!("remove {}", path.display()), e))?;
     // It goes with the last one.

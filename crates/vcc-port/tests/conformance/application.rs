@@ -353,7 +353,7 @@ impl Application {
 
     pub fn info(&mut self) -> Result<TcpInfo, String> {
         let socket = self.socket()?;
-        TcpInfo::of(&socket).map_err(|e| format!("TCP_INFO: {e}"))
+        TcpInfo::read(&socket).map_err(|e| format!("TCP_INFO: {e}"))
     }
 
     pub fn state(&mut self) -> Result<&'static str, String> {

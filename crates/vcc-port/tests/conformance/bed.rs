@@ -52,7 +52,7 @@ impl Mode {
 
     fn options(self) -> Option<AttachOptions> {
         let underlay: Underlay = self.underlay_name()?.parse().expect("an underlay");
-        Some(AttachOptions::of(Params::with(|p| p.underlay = underlay.number())))
+        Some(AttachOptions::from_params(Params::with(|p| p.underlay = underlay.number())))
     }
 }
 

@@ -70,14 +70,14 @@ fn a_script_that_cannot_be_read_is_refused() {
 #[test]
 fn choices_of_a_script_are_all_made() {
     let scripts = Script::read_all("x", "vary A B\nset tcp_sack {A}\nset tcp_ecn {B?2|1}");
-    let told: Vec<String> = scripts
+    let texts: Vec<String> = scripts
         .expect("scripts")
         .iter()
         .map(|script| script.events.iter().map(|event| format!("{}; ", event.text)).collect())
         .collect();
-    assert_eq!(told[0], "set tcp_sack 0; set tcp_ecn 1; ");
-    assert_eq!(told[3], "set tcp_sack 1; set tcp_ecn 2; ");
-    assert_eq!(told.len(), 4);
+    assert_eq!(texts[0], "set tcp_sack 0; set tcp_ecn 1; ");
+    assert_eq!(texts[3], "set tcp_sack 1; set tcp_ecn 2; ");
+    assert_eq!(texts.len(), 4);
 }
 
 fn seen(packet: Packet) -> Seen {

@@ -39,7 +39,7 @@ struct Player<'a> {
     last_data: Option<Seen>,
     syns: Vec<(u32, u16)>,
     trace: Trace,
-    told: VecDeque<String>,
+    history: VecDeque<String>,
 }
 
 /// Plays a script in the lane, inside of its guest, with a peer of this address, which no other run
@@ -64,7 +64,7 @@ pub fn play(script: &Script, lane: &mut Lane, peer: Ipv4Addr) -> Result<Trace, S
         last_data: None,
         syns: Vec::new(),
         trace: Trace::new(),
-        told: VecDeque::new(),
+        history: VecDeque::new(),
     };
     let outcome = player.play_all(script);
     player.end();
@@ -75,7 +75,7 @@ impl Player<'_> {
     fn play_all(&mut self, script: &Script) -> Result<(), String> {
         let mode = self.mode;
         for event in script.events.iter().filter(|event| event.is_for(mode)) {
-            self.told.push_back(format!("{:4}  {}", event.line, event.text));
+            self.history.push_back(format!("{:4}  {}", event.line, event.text));
             self.play_one(event).map_err(|why| self.report(script, event.line, &why))?;
         }
         let last = script.events.last().map_or(0, |event| event.line);
@@ -84,8 +84,8 @@ impl Player<'_> {
 
     fn report(&self, script: &Script, line: usize, why: &str) -> String {
         let mut report = format!("{}:{line}: {}: {why}\n", script.name, self.mode.name());
-        for told in &self.told {
-            let _ = writeln!(report, "  {told}");
+        for entry in &self.history {
+            let _ = writeln!(report, "  {entry}");
         }
         report
     }
@@ -146,8 +146,8 @@ impl Player<'_> {
     }
 
     fn tell(&mut self, where_to: &str, from_guest: bool, seen: &Seen) -> Segment {
-        let segment = Segment::of(&seen.packet, from_guest, self.peer.initial);
-        self.told.push_back(format!("        {where_to:7} {segment}"));
+        let segment = Segment::from_packet(&seen.packet, from_guest, self.peer.initial);
+        self.history.push_back(format!("        {where_to:7} {segment}"));
         segment
     }
 
@@ -197,7 +197,7 @@ impl Player<'_> {
             let came = self.next_from_guest(deadline)?.ok_or("the guest sends nothing")?;
             let (inner, outer) = came;
             let is_again = self.is_syn_again(&inner.packet);
-            let segment = Segment::of(&inner.packet, true, self.peer.initial);
+            let segment = Segment::from_packet(&inner.packet, true, self.peer.initial);
             match segment.differs(wanted) {
                 Some(_) if is_again => continue,
                 Some(what) => return Err(format!("{what} of {segment}")),
@@ -214,7 +214,7 @@ impl Player<'_> {
 
     fn compare_across(&self, event: &Event, seen: &Seen, from_guest: bool) -> Result<(), String> {
         let Some(Some(wanted)) = event.across(self.mode) else { return Ok(()) };
-        let segment = Segment::of(&seen.packet, from_guest, self.peer.initial);
+        let segment = Segment::from_packet(&seen.packet, from_guest, self.peer.initial);
         match segment.differs(wanted) {
             Some(what) => Err(format!("on the other side of the port, {what} of {segment}")),
             None => Ok(()),
@@ -250,8 +250,8 @@ impl Player<'_> {
 
     fn too_big(&mut self, mtu_bytes: u32) -> Result<(), String> {
         let data = self.last_data.as_ref().ok_or("the guest has sent no data")?;
-        let told = icmp::too_big(&data.frame, &data.packet.headers(), mtu_bytes, QUOTED_BYTES);
-        self.lane.fabric.send(&told);
+        let message = icmp::too_big(&data.frame, &data.packet.headers(), mtu_bytes, QUOTED_BYTES);
+        self.lane.fabric.send(&message);
         Ok(())
     }
 

@@ -31,7 +31,7 @@ pub struct Initial {
 }
 
 impl Initial {
-    fn of(&self, guest: bool) -> u32 {
+    fn sequence_number(&self, guest: bool) -> u32 {
         if guest { self.guest.unwrap_or(0) } else { self.peer }
     }
 }
@@ -115,18 +115,18 @@ impl Segment {
     }
 
     /// What came, in numbers relative to the initial ones.
-    pub fn of(packet: &Packet, from_guest: bool, initial: Initial) -> Self {
-        let ack = relative(packet.ack, initial.of(!from_guest));
+    pub fn from_packet(packet: &Packet, from_guest: bool, initial: Initial) -> Self {
+        let ack = relative(packet.ack, initial.sequence_number(!from_guest));
         Segment {
             mark: Some(packet.traffic_class & ECN_MASK),
             flags: packet.flags,
             ece_if_asked: false,
-            seq: relative(packet.seq, initial.of(from_guest)),
+            seq: relative(packet.seq, initial.sequence_number(from_guest)),
             bytes: packet.payload.len() as u32,
             ack: (packet.flags & ACK != 0).then_some(ack),
             window: Some(packet.window),
             urgent: (packet.flags & URG != 0).then_some(packet.urgent),
-            options: Some(option::decode(&packet.options, initial.of(!from_guest))),
+            options: Some(option::decode(&packet.options, initial.sequence_number(!from_guest))),
         }
     }
 

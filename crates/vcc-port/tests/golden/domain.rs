@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use vcc_domain::{Checksum, Frame, Out, Port, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{Delays, FlowState};
+use vcc_engine::{Delays, FlowKey, FlowState};
 use vcc_frames::checksum;
 use vcc_port::{AttachOptions, Counters, RunOutput, counters};
 
@@ -147,7 +146,7 @@ impl Output {
         let verdict = if self.verdict == Verdict::Pass { NEXT } else { DROP };
         assert_eq!(verdict, kernel.return_value, "{place}, in the domain");
         assert_eq!(hex(&self.frame), hex(&kernel.frame), "{place}, in the domain");
-        let has_length = Layout::of(&kernel.frame, 0).is_ok();
+        let has_length = Layout::parse(&kernel.frame, 0).is_ok();
         let fack = fack.filter(|_| has_length).map(hex);
         let also: Vec<String> = self.also.iter().map(|frame| hex(&frame.bytes)).collect();
         assert_eq!(also, Vec::from_iter(fack), "{place}: FACKs of the domain");
@@ -176,13 +175,13 @@ fn flow_key(&(guest, peer, vlan): &Key) -> FlowKey {
 
 /// Whether the frame is a whole TCP segment with right checksums.
 fn is_right(frame: &Frame) -> bool {
-    let at = Layout::of(&frame.bytes, frame.gso_size.into());
+    let at = Layout::parse(&frame.bytes, frame.gso_size.into());
     at.is_ok_and(|at| checksum::verify(&frame.bytes, &at))
 }
 
 fn partial(frame: &Frame) -> Frame {
     let mut partial = Frame { checksum: Checksum::Partial, ..frame.clone() };
-    if let Ok(at) = Layout::of(&frame.bytes, frame.gso_size.into()) {
+    if let Ok(at) = Layout::parse(&frame.bytes, frame.gso_size.into()) {
         checksum::make_partial(&mut partial.bytes, &at);
     }
     partial
@@ -192,7 +191,7 @@ fn partial(frame: &Frame) -> Frame {
 /// because a super-segment is still parsed as one.
 fn complete(frame: &Frame, gso_size: u16) -> Option<Vec<u8>> {
     let mut whole = frame.bytes.clone();
-    let at = Layout::of(&whole, gso_size.into()).ok()?;
+    let at = Layout::parse(&whole, gso_size.into()).ok()?;
     checksum::complete(&mut whole, &at);
     Some(whole)
 }

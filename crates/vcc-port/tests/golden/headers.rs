@@ -193,7 +193,7 @@ fn a_wrong_checksum_is_not_repaired() {
         let mut frame = packet.frame();
         *frame.last_mut().expect("not empty") ^= 0x40;
         let out = c.run.datapath.run(ToGuest.program(), &frame, 0).expect("it runs").frame;
-        let at = crate::layout::Layout::of(&out, 0).expect("as it came");
+        let at = crate::layout::Layout::parse(&out, 0).expect("as it came");
         assert_eq!(at.flags(&out), ACK, "it was rewritten");
         assert!(!checksum::verify(&out, &at));
         *frame.last_mut().expect("not empty") ^= 0x40;

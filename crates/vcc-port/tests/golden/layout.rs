@@ -32,14 +32,14 @@ impl Deref for Layout {
 
 /// Sets the checksums of a frame, if it has the headers of a TCP segment, be it a super-segment.
 pub fn fill_checksums(frame: &mut [u8]) {
-    if let Ok(at) = Layout::of(frame, 1) {
+    if let Ok(at) = Layout::parse(frame, 1) {
         checksum::fill(frame, &at);
     }
 }
 
 impl Layout {
     /// A `gso_size` other than 0 marks the frame as a super-segment.
-    pub fn of(frame: &[u8], gso_size: u32) -> Result<Layout, Counter> {
+    pub fn parse(frame: &[u8], gso_size: u32) -> Result<Layout, Counter> {
         let (vlan, ethertype, l3) = ethernet(frame)?;
         let (l4, end) = match ethertype {
             ETHERTYPE_IPV4 => ipv4(frame, l3, gso_size)?,

@@ -46,7 +46,7 @@ fn handshake(run: &mut DualRun, shape: Shape, guest_port: u16, syn_ack: Vec<u8>)
 }
 
 fn parsed(outcome: &Outcome) -> Parsed {
-    Parsed::of(&outcome.frame, 0).unwrap_or_else(|counter| panic!("{}", counter.name))
+    Parsed::parse(&outcome.frame, 0).unwrap_or_else(|counter| panic!("{}", counter.name))
 }
 
 #[test]

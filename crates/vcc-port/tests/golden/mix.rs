@@ -53,7 +53,7 @@ impl Mix {
 
     /// Overwrites a random byte of the headers.
     fn harm(&mut self, frame: &mut [u8]) {
-        let Ok(at) = Layout::of(frame, 0) else { return };
+        let Ok(at) = Layout::parse(frame, 0) else { return };
         let victim = self.random.below(at.payload as u32) as usize;
         frame[victim] = self.random.next() as u8;
         fill_checksums(frame);

@@ -40,7 +40,7 @@ fn syns_of_a_controlled_connection_offer_no_mptcp() {
     for opener in Direction::BOTH {
         for offer in [&MP_CAPABLE[..], &MP_JOIN] {
             for left in open(&mut run, opener, offer, ports.next().expect("a port")) {
-                assert_eq!(left[..2], [OPTION_MSS, 4], "{opener:?}: what else is said stays");
+                assert_eq!(left[..2], [OPTION_MSS, 4], "{opener:?}: other options stay");
                 assert_eq!(left[4..][..offer.len()], vec![OPTION_NOP; offer.len()], "{opener:?}");
             }
         }

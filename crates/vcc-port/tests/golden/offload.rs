@@ -59,7 +59,7 @@ impl Wire {
     fn send(&mut self, from: Direction, sum: Sum, gso_size: usize, packet: &Packet) {
         self.connection.sent(from, packet);
         let mut frame = packet.frame();
-        let at = Layout::of(&frame, 0).expect("well-formed");
+        let at = Layout::parse(&frame, 0).expect("well-formed");
         let mut header = VnetHeader::default();
         match sum {
             Sum::Full => {}
@@ -88,11 +88,11 @@ impl Wire {
     fn receive(&self, from: Direction) -> (VnetHeader, Vec<u8>, Layout) {
         let guest_port = self.connection.key().0.port();
         let ours = |frame: &[u8]| {
-            let at = Layout::of(frame, 0).ok();
+            let at = Layout::parse(frame, 0).ok();
             at.is_some_and(|at| at.addresses(frame).iter().any(|end| end.port() == guest_port))
         };
         let (header, mut frame) = self.ends(from).1.receive(ours);
-        let at = Layout::of(&frame, 0).expect("ours");
+        let at = Layout::parse(&frame, 0).expect("ours");
         if header.is_partial() {
             assert_eq!(usize::from(header.csum_start), at.l4);
             checksum::complete(&mut frame, &at);

@@ -36,8 +36,8 @@ const OPT_OURS: u32 = sys::OPT_HELLO
 const SIGNATURES: [u8; 2] = [19, 29];
 
 impl Parsed {
-    pub fn of(frame: &[u8], gso_size: u32) -> Result<Parsed, Counter> {
-        let at = Layout::of(frame, gso_size)?;
+    pub fn parse(frame: &[u8], gso_size: u32) -> Result<Parsed, Counter> {
+        let at = Layout::parse(frame, gso_size)?;
         let flags = at.flags(frame);
         if !plausible(flags) {
             return Err(counters::BAD_FLAGS);
@@ -104,7 +104,7 @@ impl Parsed {
     }
 
     fn take_option(&mut self, option: &[u8], here: usize) {
-        let said = match (option[0], option.len()) {
+        let known = match (option[0], option.len()) {
             (OPTION_MSS, 4) if option[2..] != [0, 0] => {
                 self.segment.mss = read_u16(option, 2);
                 self.mss_value = Some(here + 2..here + 4);
@@ -138,7 +138,7 @@ impl Parsed {
             }
             _ => 0,
         };
-        self.segment.options |= said as u16;
+        self.segment.options |= known as u16;
     }
 
     /// A D-SACK block is below the acknowledgement or within the second block (RFC 2883, 4).

@@ -36,8 +36,8 @@ pub fn ethtool(device: &str, offloads: &str) {
         .args(offloads.split(' '))
         .output()
         .expect("ethtool");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ethtool -K {device} {offloads}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "ethtool -K {device} {offloads}: {stderr}");
 }
 
 /// An end of connections, in a namespace, or in that of the calling thread.

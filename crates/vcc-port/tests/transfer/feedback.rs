@@ -77,7 +77,10 @@ const BOTH: Plan = Plan { guests: ON, fabric: ON, vcc: [true; 2], ecn: ["0"; 2],
 fn options() -> AttachOptions {
     let underlay: Underlay = "dctcp".parse().expect("an underlay");
     let params = Params::with(|p| p.underlay = underlay.number());
-    AttachOptions { inside: TunnelKind::ALL.into_iter().collect(), ..AttachOptions::of(params) }
+    AttachOptions {
+        inside: TunnelKind::ALL.into_iter().collect(),
+        ..AttachOptions::from_params(params)
+    }
 }
 
 impl Wire {
@@ -215,7 +218,7 @@ fn assert_reported(wire: &Wire, ends: &[TcpStream; 2], receiver: usize) {
         let missing = [0, 1]
             .map(|mark| (passed[mark] as u32 & COUNTER_MASK).wrapping_sub(counted[mark]))
             .map(|bytes| u64::from(bytes & COUNTER_MASK));
-        let sent_again_bytes = TcpInfo::of(&ends[sender]).expect("its state").retrans_bytes;
+        let sent_again_bytes = TcpInfo::read(&ends[sender]).expect("its state").retrans_bytes;
         if missing.iter().sum::<u64>() > sent_again_bytes || counted != heard {
             return Err(format!(
                 "ECT(0) and CE bytes: passed {passed:?}, counted {counted:?}, heard {heard:?}; \
@@ -352,8 +355,8 @@ fn inside_vxlan_with_offloads(fabric: &'static str, overlays: [Overlay; 2]) {
                         let made = wire.sides[receiver].fabric.seen().marked_bytes;
                         (made, state.marks, state.flags)
                     });
-                    let told = marks.iter().all(|(made, heard, _)| *made > 0 && *heard > 0);
-                    if told { Ok(()) } else { Err(format!("bytes, marks, flags: {marks:x?}")) }
+                    let all_heard = marks.iter().all(|(made, heard, _)| *made > 0 && *heard > 0);
+                    if all_heard { Ok(()) } else { Err(format!("bytes, marks, flags: {marks:x?}")) }
                 });
                 for (side, end) in wire.sides.iter().zip(&ends) {
                     let Seen { hello, pack, fack, bad_sums, unlike, .. } = side.fabric.seen();

@@ -62,7 +62,7 @@ fn each_segment_of_what_gro_has_merged_is_translated() {
             assert!(to_guest.segments < back.segments, "so does the uplink: {to_guest:?} {back:?}");
             assert!(to_guest.ect > 0, "the peer has ECN: {to_guest:?}");
             // Retransmissions are Not-ECT (RFC 3168, 6.1.5).
-            let sent_again_bytes = TcpInfo::of(&here).expect("its state").retrans_bytes;
+            let sent_again_bytes = TcpInfo::read(&here).expect("its state").retrans_bytes;
             assert!(out.payload_bytes - out.ect_bytes <= sent_again_bytes, "{out:?}");
             assert_eq!((back.ect, back.ece, back.cwr), (0, 0, 0), "the guest has not: {back:?}");
         }

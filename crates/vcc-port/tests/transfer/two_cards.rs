@@ -61,7 +61,7 @@ fn both_directions_are_of_one_port() {
                 p.police = police.into();
                 p.unknown_grace_s = 0;
             });
-            let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+            let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
             let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
             for guest_opens in [false, true] {
                 let (ours, theirs) = connect(&guest, guest_opens);

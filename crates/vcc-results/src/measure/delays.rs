@@ -28,18 +28,18 @@ pub(super) const BY_NEITHER: Measure =
 pub(super) const GUEST_US: Measure = Measure::plain(
     "guest_delay_us",
     "in virtual time: median of the connections' guest delays in us, as their port says",
-    |view| median(&of(view).filter_map(|seen| Some(seen.guest_us?.into())).collect::<Vec<_>>()),
+    |view| median(&delays(view).filter_map(|seen| Some(seen.guest_us?.into())).collect::<Vec<_>>()),
 );
 
 pub(super) const FABRIC_US: Measure =
     Measure::plain("fabric_delay_us", "likewise, of their fabric delays in us", |view| {
-        median(&of(view).filter_map(|seen| Some(seen.fabric_us?.into())).collect::<Vec<_>>())
+        median(&delays(view).filter_map(|seen| Some(seen.fabric_us?.into())).collect::<Vec<_>>())
     });
 
-fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Delayed> {
+fn delays<'a>(view: &'a View) -> impl Iterator<Item = &'a Delayed> {
     view.translated_at_ends().flat_map(|seen| &seen.delays)
 }
 
 fn share_of(view: &View, by: &str) -> Option<f64> {
-    share(of(view), |seen| seen.by == by)
+    share(delays(view), |seen| seen.by == by)
 }

@@ -2,14 +2,13 @@
 
 use super::{Measure, View, share};
 use crate::result::Guessed;
-use vcc_overlay::Class;
 
 /// Right inferences as a share of those made.
 pub(super) const RIGHT: Measure = Measure::plain(
     "overlay_right",
     "shadow mode in virtual time: right inferences of the senders' congestion control, as a share of those made",
     |view| {
-        let dared = of(view).filter(|seen| is_dared(seen));
+        let dared = guesses(view).filter(|seen| is_dared(seen));
         share(dared, |seen| seen.truth.as_deref() == Some(&seen.class))
     },
 );
@@ -18,20 +17,22 @@ pub(super) const RIGHT: Measure = Measure::plain(
 pub(super) const WRONG: Measure = Measure::plain(
     "overlay_wrong",
     "shadow mode in virtual time: wrong inferences, as a share of all flows",
-    |view| share(of(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class)),
+    |view| {
+        share(guesses(view), |seen| is_dared(seen) && seen.truth.as_deref() != Some(&seen.class))
+    },
 );
 
 /// Flows without an inference.
 pub(super) const UNKNOWN: Measure = Measure::plain(
     "overlay_unknown",
     "shadow mode in virtual time: flows without an inference, as a share of all",
-    |view| share(of(view), |seen| !is_dared(seen)),
+    |view| share(guesses(view), |seen| !is_dared(seen)),
 );
 
-fn of<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
+fn guesses<'a>(view: &'a View) -> impl Iterator<Item = &'a Guessed> {
     view.translated().filter_map(|seen| seen.overlay.as_ref())
 }
 
 fn is_dared(seen: &Guessed) -> bool {
-    seen.class != Class::Unknown.name()
+    seen.class != Guessed::UNKNOWN
 }

@@ -92,23 +92,23 @@ mod tests {
         }
     }
 
-    fn said(without: f64, with: f64) -> String {
+    fn shown(without: f64, with: f64) -> String {
         let cases = [case("without", Some(without)), case("with", Some(with))];
         sentence(&spec(), &cases).unwrap()
     }
 
     #[test]
     fn what_was_measured_is_what_is_said() {
-        assert_eq!(said(0.0951, 1.144), "What was 9.5 % is now 114 %.");
-        assert_eq!(said(0.2, 0.955), "What was 20 % is now 96 %.");
+        assert_eq!(shown(0.0951, 1.144), "What was 9.5 % is now 114 %.");
+        assert_eq!(shown(0.2, 0.955), "What was 20 % is now 96 %.");
     }
 
     #[test]
     fn what_did_not_show_is_not_claimed() {
         let text =
             "What was 9.5 % is now 12 %. The cure did NOT show: 'with' should be 68 % to 132 %.";
-        assert_eq!(said(0.095, 0.12), text);
-        let healthy = said(0.9, 1.0);
+        assert_eq!(shown(0.095, 0.12), text);
+        let healthy = shown(0.9, 1.0);
         assert!(healthy.ends_with("The problem did NOT show: 'without' should be at most 50 %."));
     }
 

@@ -1,6 +1,7 @@
 //! Reports of an experiment: JSON for programs; a table, a figure and a page for people.
 
 pub mod bench;
+mod checkout;
 mod expectation;
 mod figure;
 mod headline;
@@ -21,6 +22,7 @@ mod verdict;
 mod when;
 
 pub use bench::BenchReport;
+pub use checkout::{Recorded, record};
 pub use expectation::{Bounds, Expectation};
 pub use figure::{Figure, Placed, Plot, PlotKind};
 pub use headline::Headline;
@@ -29,7 +31,7 @@ pub use origin::Machine;
 pub use outcome::Outcome;
 pub use page::render_page;
 pub use read::{ResultFile, Results, read_results};
-pub use record::{Folder, Known, Record, Recorded, record};
+pub use record::{Folder, Known, Record};
 pub use series::Series;
 pub use study::{Conditions, Study};
 pub use svg::render_svg;
@@ -143,7 +145,7 @@ pub struct FlowReport {
 }
 
 impl RunReport {
-    pub fn of(
+    pub fn new(
         facts: &RunFacts,
         data: RunData,
         seed: u64,
@@ -196,7 +198,7 @@ impl MetricReport {
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             runs: values.len() as u32,
-            reach: Reach::of(values)?,
+            reach: Reach::from_values(values)?,
             paper,
         })
     }
@@ -217,7 +219,7 @@ impl Report {
 
 impl CaseReport {
     /// Valid with `wanted` valid runs; not judged yet.
-    pub fn of(
+    pub fn from_runs(
         name: &str,
         wanted: u32,
         runs: Vec<RunReport>,

@@ -22,7 +22,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(cases: &[CaseReport]) -> Self {
+    pub(super) fn from_cases(cases: &[CaseReport]) -> Self {
         let has = |judgement| verdicts(cases).any(|verdict| verdict.judgement == judgement);
         if !cases.iter().all(|case| case.valid) {
             Self::NotValid

@@ -31,7 +31,7 @@ pub struct Series {
 }
 
 impl Series {
-    pub fn of(data: &RunData) -> Self {
+    pub fn from_run(data: &RunData) -> Self {
         let queue = &data.emulator.links[data.bottleneck].queue_series;
         let pairs = data.translated.iter().map(|seen| seen.tracking.pairs());
         let pairs = pairs.into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();

@@ -58,7 +58,7 @@ impl Study<'_> {
             seed,
             valid: cases.iter().all(|case| case.valid),
             complete: self.complete,
-            outcome: Outcome::of(&cases),
+            outcome: Outcome::from_cases(&cases),
             schedule,
             verdict_takes,
             in_short: self.in_short.and_then(|spec| in_short::sentence(spec, &cases)),

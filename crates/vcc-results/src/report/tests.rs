@@ -67,7 +67,7 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         seed: 1,
         valid,
         complete: true,
-        outcome: Outcome::of(slice::from_ref(&case)),
+        outcome: Outcome::from_cases(slice::from_ref(&case)),
         schedule: Schedule { warm_up_s: 5.0, measured_s: 30.0, runs: 3 },
         verdict_takes: Schedule { warm_up_s: 5.0, measured_s: 30.0, runs: 3 },
         in_short: Some("What was 9.4 % is 100 %.".into()),
@@ -149,8 +149,8 @@ fn the_table_ends_with_the_judgement() {
     assert!(good.ends_with("vcc-fig11: valid, reproduced\n"), "{good}");
     assert!(good.contains("holds, 75 %") && good.contains("by 3 runs"), "{good}");
     let bad = render_table(&report(true, false));
-    let told = "ratio = 0.09400, median of all possible runs 0.09000 to 0.100 (75 %), required at most 0.2";
-    assert!(bad.contains("FAILS, 75 %") && bad.contains(told), "{bad}");
+    let sentence = "ratio = 0.09400, median of all possible runs 0.09000 to 0.100 (75 %), required at most 0.2";
+    assert!(bad.contains("FAILS, 75 %") && bad.contains(sentence), "{bad}");
     assert!(bad.ends_with("vcc-fig11: valid, NOT reproduced\n"), "{bad}");
     let doubtful = render_table(&report(false, false));
     assert!(doubtful.contains("without: 1 of 1 runs not valid: too late"), "{doubtful}");
@@ -163,7 +163,7 @@ fn the_table_claims_no_more_than_the_runs_tell() {
         let mut report = report(true, true);
         report.complete = complete;
         report.cases[0].verdicts[0].judgement = judgement;
-        report.outcome = Outcome::of(&report.cases);
+        report.outcome = Outcome::from_cases(&report.cases);
         report
     };
     let open = render_table(&judged(Judgement::Undecided, true));

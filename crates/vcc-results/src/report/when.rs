@@ -12,6 +12,16 @@ pub fn utc(unix_s: u64) -> Option<String> {
     Some(format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60))
 }
 
+/// Likewise, in words for a clock that was not set.
+pub fn utc_or_unknown(unix_s: u64) -> String {
+    utc(unix_s).unwrap_or_else(|| "an unknown day".into())
+}
+
+/// The day alone of such a time.
+pub fn day(time: &str) -> &str {
+    time.split(' ').next().filter(|day| day.contains('-')).unwrap_or(time)
+}
+
 /// Civil date of a day number since 1970-01-01. Years are counted from March, so that a leap day
 /// comes last: https://howardhinnant.github.io/date_algorithms.html#civil_from_days
 fn date(days: u64) -> (u64, u64, u64) {
@@ -42,5 +52,11 @@ mod tests {
         ];
         assert_eq!(written, expected.map(|date| Some(date.to_owned())));
         assert_eq!(utc(0), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_not_set_has_no_day() {
+        assert_eq!(day(&utc_or_unknown(1_709_164_800)), "2024-02-29");
+        assert_eq!(day(&utc_or_unknown(0)), "an unknown day");
     }
 }

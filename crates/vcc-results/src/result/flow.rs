@@ -33,7 +33,7 @@ pub struct FlowResult {
 
 impl FlowResult {
     /// Merges the reports of both ends.
-    pub fn of(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
+    pub fn from_halves(sender: SenderHalf, receiver: ReceiverHalf) -> Self {
         // Only where that is the end of a transfer.
         let ended_at_ns = match &sender.transfers_acknowledged_at_ns[..] {
             [] => &receiver.transfers_ended_at_ns[..],

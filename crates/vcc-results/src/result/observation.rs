@@ -47,6 +47,11 @@ pub struct Guessed {
     pub reasons: Vec<String>,
 }
 
+impl Guessed {
+    /// The class if the port infers none.
+    pub const UNKNOWN: &str = "unknown";
+}
+
 /// A pool of shared window after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolSeen {

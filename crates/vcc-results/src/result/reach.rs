@@ -23,7 +23,7 @@ pub struct Reach {
 impl Reach {
     /// The narrowest interval with the confidence aimed at, or else that of all runs; none without
     /// runs.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
@@ -62,9 +62,9 @@ fn certainty(count: usize, left_out: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(count: u32) -> Reach {
+    fn reach_of(count: u32) -> Reach {
         let values: Vec<f64> = (1..=count).rev().map(f64::from).collect();
-        Reach::of(&values).unwrap()
+        Reach::from_values(&values).unwrap()
     }
 
     /// By tables of the sign test.
@@ -81,13 +81,13 @@ mod tests {
             // The fifth and the eleventh have it between them by 88 % only.
             (15, 4.0, 12.0, 0.96484375),
         ] {
-            let reach = of(count);
+            let reach = reach_of(count);
             assert_eq!((reach.low, reach.high, reach.certainty), (low, high, certainty));
         }
-        let many = of(1000);
+        let many = reach_of(1000);
         assert!(many.certainty >= WANTED_CERTAINTY && many.certainty < 0.92, "{many:?}");
         assert!(many.low > 470.0 && many.high < 530.0, "{many:?}");
-        assert_eq!(Reach::of(&[]), None);
+        assert_eq!(Reach::from_values(&[]), None);
     }
 
     /// How often the interval of a sample contains the median of its distribution.
@@ -103,7 +103,7 @@ mod tests {
             let trials = 20_000;
             let held = (0..trials).filter(|_| {
                 let values: Vec<f64> = (0..count).map(|_| next().powi(3)).collect();
-                let reach = Reach::of(&values).unwrap();
+                let reach = Reach::from_values(&values).unwrap();
                 (reach.low..=reach.high).contains(&0.125)
             });
             let share = held.count() as f64 / f64::from(trials);
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_quotient_reaches_as_far_as_both_and_is_less_sure() {
-        let (one, base) = (of(5), Reach { low: 2.0, high: 4.0, certainty: 0.5 });
+        let (one, base) = (reach_of(5), Reach { low: 2.0, high: 4.0, certainty: 0.5 });
         let quotient = Reach { low: 0.25, high: 2.5, certainty: 0.46875 };
         assert_eq!(one.over(base), Some(quotient));
-        assert_eq!(one.over(Reach { low: 0.0, ..base }), None, "nothing is said of x over 0");
+        assert_eq!(one.over(Reach { low: 0.0, ..base }), None, "x over 0 has no reach");
     }
 }

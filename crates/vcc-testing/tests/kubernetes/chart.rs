@@ -87,14 +87,14 @@ fn the_agents_know_their_namespace_under_any_name() {
     let Some(helm) = Helm::find() else { return };
     let template = ["template", "vcc", "chart", "--namespace", "net-system"];
     let manifests = helm.run(packaging(), &template).expect("manifests");
-    let told: String = manifests
+    let arguments: String = manifests
         .split_once("- name: POD_NAMESPACE")
         .unwrap_or_else(|| panic!("the agents are not told: {manifests}"))
         .1
         .split_whitespace()
         .take(4)
         .collect();
-    assert_eq!(told, "valueFrom:fieldRef:fieldPath:metadata.namespace");
+    assert_eq!(arguments, "valueFrom:fieldRef:fieldPath:metadata.namespace");
     assert!(!manifests.contains("namespace: vcc\n"), "{manifests}");
     let account = "system:serviceaccount:net-system:vcc";
     assert!(manifests.contains(account), "{manifests}");

@@ -97,7 +97,7 @@ impl Draining {
 }
 
 fn info(socket: &Socket) -> Result<TcpInfo> {
-    TcpInfo::of(socket).doing(|| "read TCP_INFO".into())
+    TcpInfo::read(socket).doing(|| "read TCP_INFO".into())
 }
 
 fn drain(socket: &Socket, stream: Stream, is_over: &AtomicBool, flow: usize) -> Result<Drained> {

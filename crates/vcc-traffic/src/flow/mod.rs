@@ -34,7 +34,7 @@ use std::io::{ErrorKind, Read};
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
 fn tcp_info(socket: &Socket) -> Result<TcpInfo> {
-    TcpInfo::of(socket).doing(|| "read TCP_INFO".into())
+    TcpInfo::read(socket).doing(|| "read TCP_INFO".into())
 }
 
 fn broken(flow: usize, end: &'static str, source: std::io::Error) -> Error {

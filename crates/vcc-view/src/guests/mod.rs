@@ -136,7 +136,7 @@ impl ConnectionView {
 }
 
 fn delayed_by(guest_us: Option<u32>, fabric_us: Option<u32>) -> Option<&'static str> {
-    DelayedBy::of(guest_us, fabric_us).map(DelayedBy::name)
+    DelayedBy::from_delays(guest_us, fabric_us).map(DelayedBy::name)
 }
 
 /// Of an even number, the upper one.
@@ -205,14 +205,14 @@ mod tests {
             connection("10.0.0.3:4", GuestEcn::None, Class::Unknown, 0.0),
         ];
         let guests = guests(&seen);
-        let told: Vec<_> =
+        let guessed: Vec<_> =
             guests.iter().map(|it| (it.guest.to_string(), it.overlay, it.agreeing)).collect();
         let expected = [
             ("10.0.0.1", "cubic-like", 2),
             ("10.0.0.2", "cubic-like", 1),
             ("10.0.0.3", "unknown", 1),
         ];
-        assert_eq!(told, expected.map(|(guest, class, count)| (guest.to_owned(), class, count)));
+        assert_eq!(guessed, expected.map(|(guest, class, count)| (guest.to_owned(), class, count)));
         let [one, two, three] = &guests[..] else { panic!("{}", guests.len()) };
         assert_eq!((one.connections, &one.ecn[..]), (4, &[GuestEcn::None, GuestEcn::Refused][..]));
         // The largest confidence is 0.9; of the sum of 2.2, 1.6 agree.
@@ -244,7 +244,7 @@ mod tests {
         let document = serde_json::to_value(&guests[0]).expect("JSON");
         let text = "slow because the guest is not running: it answers after 31.0 ms at the median, the \
                     fabric after 300 us, the CPU of web-1 waits for 61 % of the time and runs for 32 %";
-        for (key, told) in [
+        for (key, guessed) in [
             ("delayed_by", serde_json::json!("guest")),
             ("delayed_by_text", text.into()),
             ("guest_delay_us", 31_000.into()),
@@ -252,7 +252,7 @@ mod tests {
             ("machine", "web-1".into()),
             ("cpu_waiting", 0.61.into()),
         ] {
-            assert_eq!(document[key], told, "{key}");
+            assert_eq!(document[key], guessed, "{key}");
         }
         let by: Vec<_> = guests[0].flows.iter().map(|flow| flow.delayed_by).collect();
         assert_eq!(by, [Some("guest"), Some("neither"), Some("guest"), None]);

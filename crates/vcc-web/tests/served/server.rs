@@ -36,10 +36,10 @@ fn connect(address: SocketAddr) -> TcpStream {
 fn talk(address: SocketAddr, output: &[u8]) -> String {
     let mut stream = connect(address);
     let _ = stream.write_all(output);
-    heard(&mut stream)
+    response(&mut stream)
 }
 
-fn heard(stream: &mut TcpStream) -> String {
+fn response(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
@@ -106,11 +106,11 @@ fn connections_beyond_the_limit_are_refused_while_others_are_answered() {
     let mut asking: Vec<TcpStream> = (0..4).map(|_| connect(address)).collect();
     asking.iter_mut().for_each(|stream| stream.write_all(HEALTH).expect("sent"));
     // Until the server has read all four requests, one of them has not asked.
-    let told =
+    let refused =
         (0..TRIES).any(|_| get(address, "/healthz").contains("\r\n\r\nToo many connections"));
-    assert!(told);
+    assert!(refused);
     drop(wait);
-    let answers: Vec<String> = asking.iter_mut().map(heard).collect();
+    let answers: Vec<String> = asking.iter_mut().map(response).collect();
     assert!(answers.iter().any(|answer| answer.starts_with("HTTP/1.1 ")), "{answers:?}");
     assert!(metric(address, "vcc_web_refused_total{reason=\"connections\"}") >= 1.0);
 }
@@ -131,7 +131,7 @@ fn who_does_not_ask_gives_way_to_who_does() {
     }
     // One place is free whenever nobody asks.
     assert_eq!(metric(address, "vcc_web_refused_total{reason=\"connections\"}"), 1.0);
-    assert_eq!(heard(&mut slow[0]), "", "the oldest");
+    assert_eq!(response(&mut slow[0]), "", "the oldest");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn who_sends_slowly_is_cut_off() {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: local").expect("sent");
     }
     for stream in &mut slow {
-        assert!(!heard(stream).starts_with("HTTP/1.1 200"));
+        assert!(!response(stream).starts_with("HTTP/1.1 200"));
     }
     assert_eq!(metric(address, "vcc_web_refused_total{reason=\"time\"}"), 2.0);
 }
@@ -152,7 +152,7 @@ fn who_sends_slowly_is_cut_off() {
 #[test]
 fn who_says_nothing_at_all_is_cut_off_too() {
     let (server, _) = started(Limits { all_within: Duration::from_millis(100), ..limits() });
-    assert_eq!(heard(&mut connect(server.address())), "");
+    assert_eq!(response(&mut connect(server.address())), "");
 }
 
 #[test]
@@ -346,5 +346,5 @@ fn a_server_that_is_stopped_listens_no_more() {
     assert!(complaint.starts_with(&format!("cannot listen on {address}: ")), "{complaint}");
     server.stop();
     assert!(TcpStream::connect(address).is_err());
-    assert_eq!(heard(&mut idle), "");
+    assert_eq!(response(&mut idle), "");
 }

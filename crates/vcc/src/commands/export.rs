@@ -6,7 +6,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 use vcc_command::output;
 use vcc_command::version;
-use vcc_export::Connection;
+use vcc_engine::export::{self, Connection};
 use vcc_port::Flow;
 
 use super::port_of;
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let connection =
         |Flow { guest, peer, vlan, inside, state }| Connection { guest, peer, vlan, inside, state };
     let connections: Vec<Connection> = port.flows()?.into_iter().map(connection).collect();
-    let text = vcc_export::write(&writer, port.device(), &connections);
+    let text = export::write(&writer, port.device(), &connections);
     match &arguments.file {
         Some(file) => {
             write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use vcc_command::output;
-use vcc_export::{Connection, LONGEST_BYTES};
+use vcc_engine::export::{self, Connection, LONGEST_BYTES};
 use vcc_port::{Arrived, Flow};
 
 use super::port_of;
@@ -32,7 +32,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let flow =
         |Connection { guest, peer, vlan, inside, state }| Flow { guest, peer, vlan, inside, state };
-    let read = vcc_export::read(&text(arguments)?)?;
+    let read = export::read(&text(arguments)?)?;
     let flows: Vec<Flow> = read.into_iter().map(flow).collect();
     let guests: BTreeSet<IpAddr> = flows.iter().map(|flow| flow.guest.ip()).collect();
     let port = port_of(&arguments.device, "it cannot take connections over")?;

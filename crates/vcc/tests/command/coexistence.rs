@@ -136,7 +136,7 @@ fn a_port_that_sees_nothing_is_a_problem_of_the_daemon() {
         // The daemon compares every five seconds, and the first time with nothing.
         let deadline = Instant::now() + Duration::from_secs(60);
         while !problem() {
-            assert!(Instant::now() < deadline, "the problem is told");
+            assert!(Instant::now() < deadline, "the problem is reported");
             (0..50).for_each(|_| send(&socket, &frame));
             thread::sleep(Duration::from_millis(200));
         }
@@ -159,13 +159,16 @@ fn a_daemon_reports_a_program_in_the_way_until_it_is_gone() {
         let place = Place::new("neighbours", "[[ports]]\ndevice = \"port\"\n[default]\n");
         let other = end_chain("port").expect("a program");
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.wait_for_log("web page at http://");
-        let (_, address) = told.split_once("http://").expect("an address");
+        let log_line = daemon.wait_for_log("web page at http://");
+        let (_, address) = log_line.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
-        eventually("the program is told", || !neighbours(&place).is_empty());
-        let told = neighbours(&place);
-        assert!(told.len() == 1 && told[0].0 == "tcx", "{told:?}");
-        assert!(told[0].1.contains("ends_chain (ID ") && told[0].1.contains("2 of 2"), "{told:?}");
+        eventually("the program is reported", || !neighbours(&place).is_empty());
+        let found = neighbours(&place);
+        assert!(found.len() == 1 && found[0].0 == "tcx", "{found:?}");
+        assert!(
+            found[0].1.contains("ends_chain (ID ") && found[0].1.contains("2 of 2"),
+            "{found:?}"
+        );
         let text = place.vcc("status").well();
         assert!(
             text.contains("\nwarning: port: TCX ingress, from the guest: ends_chain"),
@@ -189,7 +192,7 @@ fn a_daemon_reports_a_program_in_the_way_until_it_is_gone() {
         // Of a queue there is no news, but of what else changes at its device.
         tc("qdisc add dev port root tbf rate 10mbit burst 10kb latency 10ms");
         ip("link set port mtu 1400");
-        eventually("the queue is told", || !neighbours(&place).is_empty());
+        eventually("the queue is reported", || !neighbours(&place).is_empty());
         assert_eq!(neighbours(&place)[0].0, "qdisc");
     });
 }

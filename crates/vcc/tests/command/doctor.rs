@@ -5,11 +5,11 @@ use crate::{CommandOutput, command, vcc};
 
 #[test]
 fn doctor_reports_each_check() {
-    let said = vcc("doctor --json");
-    let checks: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let output = vcc("doctor --json");
+    let checks: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let checks = checks.as_array().expect("an array");
     let attaches = checks.iter().all(|check| check["ok"] == true || check["need"] != "attach");
-    assert_eq!(said.code, i32::from(!attaches));
+    assert_eq!(output.code, i32::from(!attaches));
     for name in ["kernel", "capabilities", "tcx", "tun"] {
         assert!(checks.iter().any(|check| check["name"] == name), "{name}");
     }
@@ -28,12 +28,12 @@ fn what_only_the_lab_lacks_is_no_error_of_the_doctor() {
         doctor.env("PATH", "/nowhere").args(arguments);
         doctor.output().expect("the command").into()
     };
-    let said = without_tools(&["doctor"]).well();
-    let (attach, lab) = said.split_once("For the lab:\n").expect("two parts");
-    assert!(!attach.contains("MISSING"), "{said}");
-    assert!(lab.contains("no `ethtool` in $PATH"), "{said}");
-    assert!(lab.contains("vcc can attach; "), "{said}");
-    assert!(lab.ends_with(" missing, which only the lab needs.\n"), "{said}");
-    let said = without_tools(&["doctor", "--json"]).well();
-    assert!(said.contains("no `ip` in $PATH"), "{said}");
+    let output = without_tools(&["doctor"]).well();
+    let (attach, lab) = output.split_once("For the lab:\n").expect("two parts");
+    assert!(!attach.contains("MISSING"), "{output}");
+    assert!(lab.contains("no `ethtool` in $PATH"), "{output}");
+    assert!(lab.contains("vcc can attach; "), "{output}");
+    assert!(lab.ends_with(" missing, which only the lab needs.\n"), "{output}");
+    let output = without_tools(&["doctor", "--json"]).well();
+    assert!(output.contains("no `ip` in $PATH"), "{output}");
 }

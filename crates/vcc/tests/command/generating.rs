@@ -57,8 +57,8 @@ fn shell(program: &str, arguments: &[&str]) -> Option<Output> {
 
 #[track_caller]
 fn printed(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.is_empty(), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 

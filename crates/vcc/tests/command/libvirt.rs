@@ -288,7 +288,7 @@ fn a_domain_that_no_host_has_is_reported() {
             assert_eq!(hook_with(operation, &variables).well(), "");
         }
         let log = || fs::read_to_string(directory.path().join("log")).unwrap_or_default();
-        eventually("each host's answer is told", || log().contains("self: "));
+        eventually("each host's answer is logged", || log().contains("self: "));
         eventually("nothing is left of the search", || {
             fs::read_dir(&run).expect("its directory").next().is_none()
         });

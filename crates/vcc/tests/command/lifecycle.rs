@@ -1,7 +1,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use vcc_engine::{GuestEcn, Params};
+use vcc_engine::{GuestEcn, Params, export};
 use vcc_port::Port;
 use vcc_testing::{guest, ip, on_a_host};
 
@@ -58,12 +58,12 @@ fn import_reports_connections_that_no_segment_would_reach() {
         let guest = guest();
         vcc("attach port").well();
         let _connection = connect(&guest);
-        let exported = vcc_export::read(&vcc("export port").well()).expect("connections");
+        let exported = export::read(&vcc("export port").well()).expect("connections");
         let [plain] = &exported[..] else { panic!("{} connections", exported.len()) };
-        let inside = vcc_export::Connection { inside: true, ..plain.clone() };
+        let inside = export::Connection { inside: true, ..plain.clone() };
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("both");
-        let both = vcc_export::write("vcc", "port", &[plain.clone(), inside]);
+        let both = export::write("vcc", "port", &[plain.clone(), inside]);
         // Bytes that are no text are not read as if they were.
         let mut changed = both.clone().into_bytes();
         let last = changed.len() - "0}\n".len();

@@ -116,12 +116,12 @@ fn a_port_is_recorded_until_ctrl_c() {
         let guests_ends = connections.each_ref().map(|(here, _)| ends(here)[0].clone());
         let all_told = || {
             let rows = rows(&running.rows_text());
-            let told = |end: &String| {
+            let has_all_bytes = |end: &String| {
                 let own = |row: &&Row| row.get("guest") == Some(end);
                 let last = rows.iter().rfind(own).and_then(|row| row.get("acked_bytes"));
                 last.is_some_and(|bytes| bytes == EXCHANGED_BYTES)
             };
-            guests_ends.iter().all(told)
+            guests_ends.iter().all(has_all_bytes)
         };
         eventually("both have been told of", all_told);
         assert!(is_traced());

@@ -48,7 +48,8 @@ pub fn connections(sizes: &[u32], rounds: u32) -> Result<Vec<CrowdCost>> {
         }
     }
     crowds.iter().try_for_each(Crowd::require_valid)?;
-    let spreads: Vec<_> = samples.into_iter().map(|samples| samples.map(Spread::of)).collect();
+    let spreads: Vec<_> =
+        samples.into_iter().map(|samples| samples.map(Spread::from_samples)).collect();
     let mut costs = Vec::new();
     for (connections, of_all) in sizes.iter().zip(&spreads) {
         for (at, (name, what)) in CASES.into_iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The cost of the driver domain's port (`vcc-domain`): frames through it, in memory.
 
+mod case;
 mod cases;
 mod talk;
 
@@ -8,6 +9,7 @@ use std::time::Duration;
 use vcc_port::Result;
 use vcc_results::report::bench::Spread;
 
+use case::{SEG_BYTES, SEGS_PER_TURN};
 use cases::Subject;
 
 /// Turns of each case in a round. Then the other connections have theirs, so that a disturbance of
@@ -42,12 +44,14 @@ pub fn domain(rounds: u32) -> Result<Vec<SegmentCost>> {
     Ok(cases
         .zip(samples_ns)
         .map(|(case, samples_ns)| {
-            let gbit_s = |ns: &f64| f64::from(cases::SEG_BYTES * 8) / ns;
+            let gbit_s = |ns: &f64| f64::from(SEG_BYTES * 8) / ns;
             SegmentCost {
                 name: case.name,
                 what: case.what,
-                gbit_s: case.bulk.then(|| Spread::of(samples_ns.iter().map(gbit_s).collect())),
-                ns: Spread::of(samples_ns),
+                gbit_s: case
+                    .bulk
+                    .then(|| Spread::from_samples(samples_ns.iter().map(gbit_s).collect())),
+                ns: Spread::from_samples(samples_ns),
             }
         })
         .collect())
@@ -61,6 +65,6 @@ fn measure(subject: &mut Subject) -> Result<Vec<f64>> {
             *taken += subject.talk.turn(case)?;
         }
     }
-    let segs = f64::from(TURNS_PER_ROUND * cases::SEGS_PER_TURN);
+    let segs = f64::from(TURNS_PER_ROUND * SEGS_PER_TURN);
     Ok(taken.into_iter().map(|taken| taken.as_nanos() as f64 / segs).collect())
 }

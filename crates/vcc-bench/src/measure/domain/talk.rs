@@ -4,14 +4,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
-use vcc_engine::FlowKey;
-use vcc_engine::{Params, sys};
+use vcc_engine::{FlowKey, Params, sys};
 use vcc_frames::wire::{ETHERNET_BYTES, IPV4_BYTES, TCP_BYTES, write_u32};
 use vcc_frames::{MACS, Packet, checksum, payload};
 use vcc_port::{Error, Result};
 
 use super::super::connection::*;
-use super::cases::{Case, Event, SEG_BYTES, SEGS_PER_TURN};
+use super::case::{Case, Event, SEG_BYTES, SEGS_PER_TURN};
 
 const MAX_FLOWS: usize = 16;
 const SEQ_AT: usize = ETHERNET_BYTES + IPV4_BYTES + 4;

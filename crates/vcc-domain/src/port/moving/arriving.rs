@@ -1,7 +1,7 @@
 //! The guest comes.
 
+use vcc_engine::export::Fields;
 use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
-use vcc_export::Fields;
 
 use super::super::holding::sequence_bytes;
 use super::super::{NS_PER_US, Port};

@@ -1,6 +1,6 @@
 //! The guest leaves.
 
-use vcc_export::{Connection, Row};
+use vcc_engine::export::{Connection, Row};
 
 use super::super::Port;
 use super::travels;

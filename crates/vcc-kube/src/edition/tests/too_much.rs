@@ -70,7 +70,7 @@ fn a_policy_that_is_too_much_at_its_new_place_stays_at_its_old_one() {
         let edition = policies.compile(NODE, &crowd());
         assert_eq!(text(&edition), text(&first));
         assert_eq!(edition.id, first.id);
-        let policy = of(&edition, "base");
+        let policy = policy_named(&edition, "base");
         assert_eq!((policy.generation, policy.in_force), (2, 1));
         assert_eq!(policy.messages.len(), 1);
         assert!(policy.messages[0].contains("too many networks"), "{:?}", policy.messages);
@@ -98,7 +98,7 @@ fn a_new_policy_that_is_too_much_is_the_one_to_do_without() {
         set_objects(&mut policies, &[base(), object("large", 1, large(priority))]);
         let edition = policies.compile(NODE, &crowd());
         assert!(text(&edition).contains("base/r"), "{priority}");
-        let (base, large) = (of(&edition, "base"), of(&edition, "large"));
+        let (base, large) = (policy_named(&edition, "base"), policy_named(&edition, "large"));
         assert_eq!((base.in_force, large.in_force), (1, 0), "{priority}");
         assert!(large.messages[0].contains("too many networks"), "{priority}");
         assert!(base.messages.is_empty(), "{priority}");
@@ -131,11 +131,11 @@ fn one_that_is_too_much_keeps_no_other_from_changing() {
     set_objects(&mut policies, &all);
     let edition = policies.compile(NODE, &crowd());
     assert!(text(&edition).contains("cubic"), "{}", text(&edition));
-    let (large, other) = (of(&edition, "large"), of(&edition, "other"));
+    let (large, other) = (policy_named(&edition, "large"), policy_named(&edition, "other"));
     assert_eq!((large.in_force, other.in_force), (0, 2));
     assert!(large.messages[0].contains("too many networks"), "{large:?}");
     assert!(other.messages.is_empty(), "{other:?}");
-    assert_eq!(of(&edition, "absent").mode, ABSENT);
+    assert_eq!(policy_named(&edition, "absent").mode, ABSENT);
 }
 
 /// A copy of a policy for some nodes, where there is room for one of both. The pools of the one that
@@ -160,7 +160,7 @@ fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
     set_objects(&mut policies, &[base.clone(), object("next", 1, of_priority(50))]);
     let edition = policies.compile(NODE, &cluster());
     assert_eq!(text(&edition), text(&first));
-    let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
+    let (base_here, next) = (policy_named(&edition, "base"), policy_named(&edition, "next"));
     assert_eq!((base_here.in_force, next.in_force), (1, 0));
     assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
     assert!(next.messages[0].contains("too many pools"), "{next:?}");
@@ -169,7 +169,7 @@ fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
     let sockets = json!({ "priority": 50, "ports": [{ "socket": "/run/v/*" }] });
     set_objects(&mut policies, &[base, object("next", 2, sockets)]);
     let edition = policies.compile(NODE, &cluster());
-    let (base_here, next) = (of(&edition, "base"), of(&edition, "next"));
+    let (base_here, next) = (policy_named(&edition, "base"), policy_named(&edition, "next"));
     assert_eq!((base_here.in_force, next.in_force), (1, 0));
     assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
     let why = "spec: on this node, together with the VccPolicy `base` (spec.rules[0]";

@@ -1,8 +1,8 @@
 //! The congestion controls of the guests.
 
 use crate::base::error::{Error, Result};
+use crate::congestion_controls::CongestionControls;
 use std::collections::BTreeSet;
-use vcc_guest::CongestionControls;
 
 /// Makes these available for as long as the value lives.
 pub fn load(names: &BTreeSet<&str>) -> Result<CongestionControls> {

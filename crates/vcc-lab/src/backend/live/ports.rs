@@ -51,7 +51,8 @@ impl Ports {
                 .ok_or_else(|| trouble(host, "it has no port: use hosts = \"veth\""))?;
             let port = namespace.inside(|| {
                 let params = translation.params;
-                let options = &AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::of(params) };
+                let options =
+                    &AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::from_params(params) };
                 let port = match &pools {
                     Some(pools) if translation.is_pooled() => {
                         Port::attach_under(&pools.shared, host as u32, &device, options)

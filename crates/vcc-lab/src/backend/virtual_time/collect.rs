@@ -43,7 +43,7 @@ pub(super) fn reports(flows: usize, window: Window, consoles: &[String]) -> Resu
         }
     }
     let whole = senders.into_iter().zip(receivers).enumerate().map(|(flow, ends)| match ends {
-        (Some(sender), Some(receiver)) => Ok(FlowResult::of(sender, receiver)),
+        (Some(sender), Some(receiver)) => Ok(FlowResult::from_halves(sender, receiver)),
         _ => Err(Error::VirtualGuests(format!("no guest reported an end of flow {flow}"))),
     });
     Ok(Collected { flows: whole.collect::<Result<_>>()?, pings, tcp })

@@ -92,7 +92,7 @@ mod tests {
         let guessed = guess(&made::guest(), [ack(7, before, after)].iter()).expect("a recording");
         assert_eq!(
             (guessed.class.as_str(), guessed.truth.as_deref()),
-            ("unknown", Some("reno-like"))
+            (Guessed::UNKNOWN, Some("reno-like"))
         );
         assert_eq!(guess(&made::guest(), [].iter()), None);
     }

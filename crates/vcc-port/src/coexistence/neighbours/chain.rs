@@ -35,7 +35,7 @@ impl Chain {
     fn read(device: &Device, hook: Hook, pinned: Option<u32>) -> Result<Self> {
         let doing = || format!("read what is attached to `{}`", device.name);
         let ids = tcx::attached(device.ifindex, hook).map_err(|e| Error::system(doing(), e))?;
-        let programs: Vec<Attached> = ids.program_ids.into_iter().map(Attached::of).collect();
+        let programs: Vec<Attached> = ids.program_ids.into_iter().map(Attached::from_id).collect();
         let is_ours = |program: &Attached| {
             pinned == Some(program.id) || program.name.as_deref() == Some(hook.program_name())
         };
@@ -53,7 +53,7 @@ impl Chain {
 }
 
 impl Attached {
-    pub(crate) fn of(id: u32) -> Self {
+    pub(crate) fn from_id(id: u32) -> Self {
         Self { id, name: tcx::program_name(id).filter(|name| !name.is_empty()) }
     }
 }

@@ -75,7 +75,7 @@ fn parse(payload: &[u8]) -> Option<Link> {
     let is = |wanted: &str| kind.as_deref() == Some(wanted);
     // With a namespace of its own, the index is one of that namespace.
     let is_here = attributes.get(libc::IFLA_LINK_NETNSID).is_none();
-    let tunnel = Tunnel::of(kind.as_deref().unwrap_or_default(), data);
+    let tunnel = Tunnel::from_attributes(kind.as_deref().unwrap_or_default(), data);
     Some(Link {
         index,
         name: attributes.text(libc::IFLA_IFNAME)?,
@@ -133,7 +133,7 @@ struct Tunnel {
 
 impl Tunnel {
     /// The numbers of the attributes are those of linux/if_link.h and linux/if_tunnel.h.
-    fn of(kind: &str, data: Attributes<'_>) -> Self {
+    fn from_attributes(kind: &str, data: Attributes<'_>) -> Self {
         let (link, remotes): (u16, &[u16]) = match kind {
             "vxlan" => (3, &[2, 16]),
             "geneve" => (0, &[2, 7]),
@@ -148,8 +148,8 @@ impl Tunnel {
             _ => None,
         };
         let udp_port = udp_port.map(|(attribute, default)| {
-            let told = data.get(attribute).and_then(|value| bytes(value, 0));
-            told.map_or(default, u16::from_be_bytes)
+            let given = data.get(attribute).and_then(|value| bytes(value, 0));
+            given.map_or(default, u16::from_be_bytes)
         });
         let remote = remotes.iter().find_map(|kind| address(data.get(*kind)?));
         Self { link: data.u32(link), remote, udp_port }
@@ -171,7 +171,7 @@ mod tests {
     use vcc_net::netlink::attribute;
 
     fn tunnel(kind: &str, attributes: &[Vec<u8>]) -> Tunnel {
-        Tunnel::of(kind, Attributes::behind(0, &attributes.concat()))
+        Tunnel::from_attributes(kind, Attributes::behind(0, &attributes.concat()))
     }
 
     #[test]
@@ -179,12 +179,12 @@ mod tests {
         let remote = IpAddr::from([192, 0, 2, 9]);
         let to = attribute(2, &[192, 0, 2, 9]);
         let geneve = tunnel("geneve", &[to.clone(), attribute(5, &[0x17, 0xc2])]);
-        let told = Tunnel { link: None, remote: Some(remote), udp_port: Some(6082) };
-        assert_eq!(geneve, told);
+        let given = Tunnel { link: None, remote: Some(remote), udp_port: Some(6082) };
+        assert_eq!(geneve, given);
         let vxlan =
             tunnel("vxlan", &[attribute(3, &7u32.to_ne_bytes()), to, attribute(15, &[0x21, 0x19])]);
-        let told = Tunnel { link: Some(7), remote: Some(remote), udp_port: Some(8473) };
-        assert_eq!(vxlan, told);
+        let given = Tunnel { link: Some(7), remote: Some(remote), udp_port: Some(8473) };
+        assert_eq!(vxlan, given);
         assert_eq!(tunnel("vxlan", &[]).udp_port, Some(8472));
         assert_eq!(tunnel("geneve", &[attribute(5, &[0x17])]).udp_port, Some(6081));
         assert_eq!(tunnel("gretap", &[attribute(5, &[0x17, 0xc2])]).udp_port, None);

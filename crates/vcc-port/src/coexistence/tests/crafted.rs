@@ -58,11 +58,11 @@ fn members_of_bonds_and_teams() {
 #[test]
 fn a_port_of_a_bridge_is_told_of_vlans_that_the_bridge_filters() {
     let mut around = around("bridge");
-    for (filters, told) in [(false, ""), (true, ", which filters VLANs")] {
+    for (filters, filtering) in [(false, ""), (true, ", which filters VLANs")] {
         around.links[FROM_MASTER].vlan_filtering = filters;
         let found = bridge::check(&seen_from(FROM_PORT, &around)).expect("findings");
         let [found] = &found[..] else { panic!("{found:?}") };
-        assert_eq!(found.found, format!("port is a port of the bridge master{told}"));
+        assert_eq!(found.found, format!("port is a port of the bridge master{filtering}"));
         let names_the_port = |remedy: &str| remedy.contains("`bridge vlan show dev port`");
         assert_eq!(found.remedy.as_deref().is_some_and(names_the_port), filters, "{found:?}");
     }
@@ -115,8 +115,8 @@ fn traffic_is_judged_by_direction() {
         let time = Duration::from_secs(1);
         let traffic = Traffic { time, packets: Packets { received, sent }, runs };
         let at = Neighbours { traffic: Some(Ok(traffic)), ..seen_from(FROM_PORT, &around) };
-        let told = findings_of(traffic::check, &at);
-        [told[0].0, told[1].0]
+        let found = findings_of(traffic::check, &at);
+        [found[0].0, found[1].0]
     };
     use Severity::{Note, Problem, Warning};
     assert_eq!(judged(0, 0, [0, 0]), [Note, Note], "silence");

@@ -89,8 +89,9 @@ fn vcc_goes_before_a_program_that_ends_the_chain() {
             assert!(!saw_both, "it was hidden behind, at least one way: {was_seen}");
             let findings = look(PORT);
             let chains = of_kind(&findings, "tcx");
-            let told = chains.iter().filter(|(_, found)| found.ends_with("vcc is number 1 of 3"));
-            assert_eq!(told.count(), 1, "{findings:#?}");
+            let matching =
+                chains.iter().filter(|(_, found)| found.ends_with("vcc is number 1 of 3"));
+            assert_eq!(matching.count(), 1, "{findings:#?}");
             assert!(findings.iter().all(|it| it.severity == Severity::Note), "{findings:#?}");
         });
     }

@@ -41,16 +41,16 @@ fn lists_of_packets_cost_a_copy_and_hide_tunnels() {
             ethtool(&format!("{device} rx-gro-list on"));
         }
         let note = |device| (Severity::Note, format!("rx-gro-list of {device} is on"));
-        let told = |severity_and_text: Vec<(Severity, &str)>| {
+        let notes = |severity_and_text: Vec<(Severity, &str)>| {
             severity_and_text
                 .into_iter()
                 .map(|(severity, text)| (severity, text.to_owned()))
                 .collect::<Vec<_>>()
         };
         // Nothing comes to the port by a device that is neither a card nor of its bridge.
-        assert_eq!(told(of_kind(&look(PORT), "offload")), [note(PORT), note("uplink")]);
+        assert_eq!(notes(of_kind(&look(PORT), "offload")), [note(PORT), note("uplink")]);
         ethtool("uplink rx-gro-list off rx-udp-gro-forwarding on");
-        assert_eq!(told(of_kind(&look(PORT), "offload")), [note(PORT)]);
+        assert_eq!(notes(of_kind(&look(PORT), "offload")), [note(PORT)]);
         let inside = vcc_policy::TunnelKind::ALL.into_iter().collect();
         let options = AttachOptions { inside, ..AttachOptions::default() };
         let mut ports = Port::attach_pinned(&[PORT], &options).expect("attached");

@@ -13,7 +13,7 @@ fn detaching_leaves_nothing() {
     on_a_host(|| {
         veth();
         let port = attach();
-        let objects = Objects::of(&port);
+        let objects = Objects::from_port(&port);
         assert_eq!(objects.program_ids.len(), 2);
         assert!(!objects.all_gone());
         port.detach().expect("detached");
@@ -38,7 +38,7 @@ fn ten_attachments_leak_nothing() {
         let mut all = Vec::new();
         for _ in 0..10 {
             let port = attach();
-            all.push(Objects::of(&port));
+            all.push(Objects::from_port(&port));
             port.detach().expect("detached");
         }
         eventually("programs and maps gone", || all.iter().all(Objects::all_gone));
@@ -50,7 +50,8 @@ fn ports_are_isolated() {
     on_a_host(|| {
         veth();
         let (one, other) = (attach(), Port::attach("guest", &AttachOptions::default()));
-        let (one, other) = (Objects::of(&one), Objects::of(&other.expect("an attachment")));
+        let (one, other) =
+            (Objects::from_port(&one), Objects::from_port(&other.expect("an attachment")));
         assert!(one.map_ids.iter().all(|id| !other.map_ids.contains(id)));
         assert!(one.program_ids.iter().all(|id| !other.program_ids.contains(id)));
     });
@@ -64,7 +65,7 @@ fn options_reach_the_datapath() {
             p.prr = 0;
             p.window_max_bytes = 123_456;
         });
-        let options = AttachOptions { max_flows: 77, ..AttachOptions::of(params) };
+        let options = AttachOptions { max_flows: 77, ..AttachOptions::from_params(params) };
         let port = Port::attach(PORT, &options).expect("an attachment");
         let params = port.params().expect("parameters").0;
         assert_eq!((params.prr, params.pace_push, params.window_max_bytes), (0, 1, 123_456));

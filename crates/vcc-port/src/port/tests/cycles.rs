@@ -59,7 +59,7 @@ fn attaching_and_detaching_under_traffic_leaves_and_breaks_nothing() {
             });
             for _ in 0..cycles {
                 let port = attach();
-                objects.push(Objects::of(&port));
+                objects.push(Objects::from_port(&port));
                 links.extend(port.links.iter().map(|link| link.info().expect("a link").id));
                 let mut young = connect(&netns, &listener);
                 exchange(&mut young);

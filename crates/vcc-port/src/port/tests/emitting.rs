@@ -87,7 +87,7 @@ impl Wire {
 }
 
 fn options_to_emit() -> AttachOptions {
-    AttachOptions::of(Params::with(|p| p.emit = 1))
+    AttachOptions::from_params(Params::with(|p| p.emit = 1))
 }
 
 fn attach_to_emit() -> Port {
@@ -183,14 +183,14 @@ fn a_window_that_grew_without_an_ack_is_told() {
             p.rto_min_us = MINUTE_US;
         });
         let capped = Params(sys::vcc_params { window_cap_bytes: 3000, ..free.0 });
-        let port = Port::attach(PORT, &AttachOptions::of(capped)).expect("an attachment");
+        let port = Port::attach(PORT, &AttachOptions::from_params(capped)).expect("an attachment");
         let mut emitter = port.emitter().expect("an emitter");
         let (mut here, _there) = wire.connect();
         eventually("nothing is in flight", || flow(&port).flight_bytes() == 0);
         wire.set_reachable(false);
         here.write_all(&FLIGHT).expect("sent");
         eventually("the window is full", || (1..=3000).contains(&flow(&port).flight_bytes()));
-        port.resume(&AttachOptions::of(free)).expect("without a cap");
+        port.resume(&AttachOptions::from_params(free)).expect("without a cap");
         while emitter.emitted().window_updates == 0 {
             emitter.serve(Duration::from_millis(10)).expect("served");
         }
@@ -203,13 +203,13 @@ fn a_window_that_grew_without_an_ack_is_told() {
 fn who_may_emit() {
     on_a_host(|| {
         veth();
-        let said = attach().emitter().err().expect("a refusal").to_string();
-        assert!(said.starts_with("`port` was attached without --emit"), "{said}");
+        let message = attach().emitter().err().expect("a refusal").to_string();
+        assert!(message.starts_with("`port` was attached without --emit"), "{message}");
 
         let port = attach_pinned(PORT, &options_to_emit()).expect("an attachment");
         let emitter = port.emitter().expect("an emitter");
-        let said = port.emitter().err().expect("a refusal").to_string();
-        assert!(said.starts_with("another `vcc emit` is running at `port`"), "{said}");
+        let message = port.emitter().err().expect("a refusal").to_string();
+        assert!(message.starts_with("another `vcc emit` is running at `port`"), "{message}");
         // A trace reads another ring buffer.
         drop(port.trace(None).expect("a trace"));
         drop(emitter);
@@ -220,7 +220,7 @@ fn who_may_emit() {
             let ports = Port::list().expect("a list");
             ports[0].emitter().err().expect("a refusal").to_string()
         });
-        let said = elsewhere.expect("inside");
-        assert!(said.starts_with("`port` is in another network namespace"), "{said}");
+        let message = elsewhere.expect("inside");
+        assert!(message.starts_with("`port` is in another network namespace"), "{message}");
     });
 }

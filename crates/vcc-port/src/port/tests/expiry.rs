@@ -20,7 +20,7 @@ fn the_kernel_forgets_flows_that_fell_silent() {
             p.idle_closed_ms = 500;
             p.idle_established_ms = 2000;
         });
-        let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+        let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let to = listener.local_addr().expect("an address");
         let connect =
@@ -48,7 +48,7 @@ fn a_connection_that_was_idle_for_long_is_forgotten_once_it_closes() {
     on_a_host(|| {
         let guest = guest();
         let params = Params::with(|p| p.idle_closed_ms = 1000);
-        let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+        let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
         let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
         let to = listener.local_addr().expect("an address");
         let opened = guest.inside(|| TcpStream::connect(to)).expect("inside").expect("connected");
@@ -98,7 +98,7 @@ fn what_has_ended_leaves_a_crowded_table() {
     }
     const MAX_FLOWS: u32 = 64;
     let params = Params::with(|p| p.idle_closed_ms = 600_000);
-    let options = AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::of(params) };
+    let options = AttachOptions { max_flows: MAX_FLOWS, ..AttachOptions::from_params(params) };
     let datapath = Datapath::load(&options).expect("a datapath");
     let flows = || datapath.usage().expect("usage").flows;
     let peer = ([192, 0, 2, 1], 80).into();
@@ -186,7 +186,7 @@ fn open_and_close(emit: bool) {
         p.emit = emit.into();
         p.idle_closed_ms = load.idle_closed_ms;
     });
-    let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+    let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
     let listener = TcpListener::bind("192.0.2.2:0").expect("a listener");
     let to = listener.local_addr().expect("an address");
     let usage = || port.usage().expect("usage");

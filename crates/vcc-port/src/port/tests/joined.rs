@@ -23,7 +23,7 @@ fn guest_with_two() -> Netns {
 
 /// Nothing passes that the port does not know.
 fn policing() -> AttachOptions {
-    AttachOptions::of(Params::with(|p| {
+    AttachOptions::from_params(Params::with(|p| {
         p.police = 1;
         p.unknown_grace_s = 0;
     }))
@@ -64,20 +64,20 @@ fn a_connection_that_passes_both_devices_is_of_one_port() {
             assert_eq!(counted(&port, counter), 0, "{}", counter.name);
         }
         assert_eq!(second.counters().expect("counters"), port.counters().expect("counters"));
-        let said = |port: &Port| (port.number(), port.usage().expect("usage"));
-        assert_eq!(said(&port), said(&second));
+        let message = |port: &Port| (port.number(), port.usage().expect("usage"));
+        assert_eq!(message(&port), message(&second));
         assert_eq!(second.params().expect("parameters"), policing().params);
 
         // Each connection is listed once.
         let listed = Port::list().expect("a list");
-        let said = |port: &Port| {
+        let message = |port: &Port| {
             (port.device().to_owned(), port.others().to_vec(), port.shown_at().map(str::to_owned))
         };
         let expected = [
             (PORT.to_owned(), vec![SECOND.to_owned()], None),
             (SECOND.to_owned(), vec![PORT.to_owned()], Some(PORT.to_owned())),
         ];
-        assert_eq!(listed.iter().map(said).collect::<Vec<_>>(), expected);
+        assert_eq!(listed.iter().map(message).collect::<Vec<_>>(), expected);
         let flows = Port::flows_of_all(&listed.iter().collect::<Vec<_>>()).expect("flows");
         assert_eq!(flows.iter().map(Vec::len).collect::<Vec<_>>(), [1, 0]);
         let opened = Port::open(SECOND).expect("open");
@@ -156,14 +156,14 @@ fn a_device_joins_while_there_are_connections() {
         let left_s = || port.unknown_dropped_in_s(None).expect("read").expect("it polices");
 
         ip("link add unready type veth peer name its-guest");
-        let said = why(port.join(&[SECOND, "unready", "missing"], Order::default()));
-        assert!(said.starts_with("no network device `missing`"), "{said}");
+        let message = why(port.join(&[SECOND, "unready", "missing"], Order::default()));
+        assert!(message.starts_with("no network device `missing`"), "{message}");
         for device in [SECOND, "unready"] {
             assert!(program_ids(device).is_empty(), "all of them or none: {device}");
         }
         port.change(|port| port.attached_s = 1).expect("changed");
         assert!(why(port.join(&["missing"], Order::default())).contains("missing"));
-        assert_eq!(port.said().expect("read").attached_s, 1, "nothing has come to the port");
+        assert_eq!(port.settings().expect("read").attached_s, 1, "nothing has come to the port");
 
         join_pinned(&port);
         assert!((1..=300).contains(&left_s()), "{}", left_s());
@@ -181,25 +181,25 @@ fn refusals() {
         let port = attach_pinned(PORT, &AttachOptions::default()).expect("attached");
         let join = |device| why(port.join(&[device], Order::default()));
         for device in [PORT, "lo"] {
-            let said = join(device);
-            assert!(said.contains(&format!("`{device}`")), "{said}");
+            let message = join(device);
+            assert!(message.contains(&format!("`{device}`")), "{message}");
         }
         let mut alone = attach_pinned(SECOND, &AttachOptions::default()).expect("attached");
-        let said = "vcc is already attached to `second`: `vcc detach second` first";
-        assert_eq!(join(SECOND), said, "a port of its own, perhaps with connections");
+        let message = "vcc is already attached to `second`: `vcc detach second` first";
+        assert_eq!(join(SECOND), message, "a port of its own, perhaps with connections");
         alone.detach().expect("detached");
         alone = join_pinned(&port);
-        assert_eq!(join(SECOND), said);
+        assert_eq!(join(SECOND), message);
         alone.detach().expect("detached");
 
         port.drain().expect("drains");
-        let said = "`port` is draining, so no other device joins it: `vcc attach port` first";
-        assert_eq!(join(SECOND), said);
+        let message = "`port` is draining, so no other device joins it: `vcc attach port` first";
+        assert_eq!(join(SECOND), message);
         Port::open(PORT).expect("open").detach().expect("detached");
-        let said = "vcc is not attached to `port` (`vcc ports` lists where it is attached)";
-        assert_eq!(join(SECOND), said);
+        let message = "vcc is not attached to `port` (`vcc ports` lists where it is attached)";
+        assert_eq!(join(SECOND), message);
         attach_pinned(PORT, &AttachOptions::default()).expect("attached");
-        assert_eq!(join(SECOND), said, "that is another attachment");
+        assert_eq!(join(SECOND), message, "that is another attachment");
         assert!(program_ids(SECOND).is_empty());
     });
 }
@@ -219,8 +219,8 @@ fn an_upgrade_takes_both_devices_over() {
         talk.goes_on();
         Host::make_foreign(true).expect("foreign");
         let inherited = Predecessor::succeed(|_, _| Ok(())).expect("taken over");
-        let told = inherited.iter().map(|port| (&*port.device, port.connections, port.lost));
-        assert_eq!(told.collect::<Vec<_>>(), [(PORT, 1, 0), (SECOND, 0, 0)]);
+        let ports = inherited.iter().map(|port| (&*port.device, port.connections, port.lost));
+        assert_eq!(ports.collect::<Vec<_>>(), [(PORT, 1, 0), (SECOND, 0, 0)]);
         talk.goes_on();
         Talk::at(&guest, ROUNDABOUT).goes_on();
         let port = Port::open(PORT).expect("open");
@@ -250,18 +250,18 @@ fn a_port_of_this_process_ends_with_its_last_device() {
 fn one_process_at_a_time_for_both_devices() {
     on_a_host(|| {
         let guest = guest_with_two();
-        let options = AttachOptions::of(Params::with(|p| p.emit = 1));
+        let options = AttachOptions::from_params(Params::with(|p| p.emit = 1));
         let [port, second] = both_pinned(&options);
         let mut trace = port.trace(None).expect("a trace");
-        let said = second.trace(None).err().expect("one at a time").to_string();
-        assert!(said.contains("another `vcc trace` is running at `second`"), "{said}");
+        let message = second.trace(None).err().expect("one at a time").to_string();
+        assert!(message.contains("another `vcc trace` is running at `second`"), "{message}");
         Talk::at(&guest, ROUNDABOUT).goes_on();
         assert!(trace.next(Duration::from_secs(10)).expect("read").is_some(), "both directions");
         let _emitter = port.emitter().expect("an emitter");
-        let said = second.emitter().err().expect("one at a time").to_string();
-        assert!(said.contains("another `vcc emit` is running at `second`"), "{said}");
+        let message = second.emitter().err().expect("one at a time").to_string();
+        assert!(message.contains("another `vcc emit` is running at `second`"), "{message}");
         port.detach().expect("detached");
-        assert!(second.emitter().is_err(), "it goes on for the other device");
+        assert!(second.emitter().is_err(), "it still runs for the other device");
         drop(trace);
         second.trace(None).expect("a trace");
     });

@@ -76,7 +76,7 @@ struct Objects {
 }
 
 impl Objects {
-    fn of(port: &Port) -> Self {
+    fn from_port(port: &Port) -> Self {
         let maps = port.maps().expect("maps").all();
         use libbpf_rs::MapCore;
         let map_ids = maps.map(|(_, map)| map.info().expect("a map").info.id).collect();

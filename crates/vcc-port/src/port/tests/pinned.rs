@@ -33,15 +33,15 @@ fn an_attachment_outlives_its_process() {
         assert_eq!(listed.iter().map(Port::device).collect::<Vec<_>>(), [PORT]);
         let port = Port::open(PORT).expect("open");
         assert!(port.flows().expect("flows").is_empty());
-        let objects = Objects::of(&port);
+        let objects = Objects::from_port(&port);
         drop(listed);
 
         port.detach().expect("detached");
         assert!(program_ids(PORT).is_empty());
         assert_eq!(pin_directories(), Vec::<String>::new());
         eventually("programs and maps gone", || objects.all_gone());
-        let said = refused(Port::open(PORT));
-        assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+        let message = refused(Port::open(PORT));
+        assert!(message.starts_with("vcc is not attached to `port`"), "{message}");
     });
 }
 
@@ -66,8 +66,8 @@ fn the_same_name_in_another_namespace_is_another_port() {
         let other = Netns::create().expect("a namespace");
         let in_other = other.inside(|| {
             veth();
-            let said = refused(Port::open(PORT));
-            assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+            let message = refused(Port::open(PORT));
+            assert!(message.starts_with("vcc is not attached to `port`"), "{message}");
             attach_and_pin(PORT);
             assert_eq!(Port::list().expect("a list").len(), 2);
         });
@@ -93,7 +93,7 @@ fn what_others_may_have_pinned_is_not_used() {
         veth();
         bpffs::require().expect("mounted");
         let all_refuse = |why: &str| {
-            let said = [
+            let message = [
                 attach_pinned(PORT, &AttachOptions::default()).err(),
                 Port::list().err(),
                 Port::sweep().err(),
@@ -101,9 +101,9 @@ fn what_others_may_have_pinned_is_not_used() {
                 SharedPolicy::open().err(),
                 Governor::become_it().err(),
             ];
-            for said in said {
-                let said = said.expect("refused").to_string();
-                assert!(said.contains("/sys/fs/bpf/vcc") && said.contains(why), "{said}");
+            for message in message {
+                let message = message.expect("refused").to_string();
+                assert!(message.contains("/sys/fs/bpf/vcc") && message.contains(why), "{message}");
             }
         };
         fs::create_dir("/sys/fs/bpf/elsewhere").expect("a directory");
@@ -157,8 +157,8 @@ fn who_has_a_port_that_was_detached_changes_no_other() {
         for refused in
             [stale.drain().err(), stale.forget_flows().err(), stale.set_mode(Mode::Drain).err()]
         {
-            let said = refused.expect("a refusal").to_string();
-            assert!(said.starts_with("vcc is not attached to `port`"), "{said}");
+            let message = refused.expect("a refusal").to_string();
+            assert!(message.starts_with("vcc is not attached to `port`"), "{message}");
         }
         drop((trace, stale));
         let params = other.params().expect("parameters").0;
@@ -177,8 +177,8 @@ fn programs_that_are_missing_are_told_as_long_as_a_port_needs_them() {
         veth();
         attach_and_pin(PORT);
         fs::remove_file(format!("{PINS}/host/sweep")).expect("removed");
-        let said = refused(attach_pinned("guest", &AttachOptions::default()));
-        assert!(said.contains("`vcc detach --now --all`"), "{said}");
+        let message = refused(attach_pinned("guest", &AttachOptions::default()));
+        assert!(message.contains("`vcc detach --now --all`"), "{message}");
         Port::open(PORT).expect("open").detach().expect("detached");
         attach_and_pin("guest");
     });
@@ -225,9 +225,9 @@ fn refuses_all_but_detaching() {
     assert_eq!(Port::sweep().expect("swept"), Vec::<String>::new());
     let port = Port::open(PORT).expect("open");
     for error in [port.flows().err(), port.counters().err(), port.trace(None).err()] {
-        let said = error.expect("a refusal").to_string();
-        assert!(said.contains("attached to `port` by another version"), "{said}");
-        assert!(said.contains("`vcc detach --now port`"), "{said}");
+        let message = error.expect("a refusal").to_string();
+        assert!(message.contains("attached to `port` by another version"), "{message}");
+        assert!(message.contains("`vcc detach --now port`"), "{message}");
     }
     assert_eq!(program_ids(PORT).len(), 2);
     port.detach().expect("detached");
@@ -242,9 +242,9 @@ fn a_failed_pinning_leaves_nothing_behind() {
         attach_and_pin(PORT);
         let [directory] = &port_directories()[..] else { panic!("one directory") };
         let devices = ["guest", "nowhere0"];
-        let said = Port::attach_pinned(&devices, &AttachOptions::default()).err();
-        let said = said.expect("a refusal").to_string();
-        assert!(said.contains("no network device `nowhere0`"), "{said}");
+        let message = Port::attach_pinned(&devices, &AttachOptions::default()).err();
+        let message = message.expect("a refusal").to_string();
+        assert!(message.contains("no network device `nowhere0`"), "{message}");
         assert_eq!(port_directories(), [directory.as_str()]);
         assert!(program_ids("guest").is_empty());
     });

@@ -9,16 +9,19 @@ use crate::port::attach::refusal_of;
 #[test]
 fn no_such_device() {
     isolated_if_root(|| {
-        let said = refused(Port::attach("nowhere0", &AttachOptions::default()));
-        assert!(said.starts_with("no network device `nowhere0`"), "{said}");
+        let message = refused(Port::attach("nowhere0", &AttachOptions::default()));
+        assert!(message.starts_with("no network device `nowhere0`"), "{message}");
     });
 }
 
 #[test]
 fn not_ethernet() {
     isolated_if_root(|| {
-        let said = refused(Port::attach("lo", &AttachOptions::default()));
-        assert!(said.starts_with("`lo` is not an Ethernet device but the loopback"), "{said}");
+        let message = refused(Port::attach("lo", &AttachOptions::default()));
+        assert!(
+            message.starts_with("`lo` is not an Ethernet device but the loopback"),
+            "{message}"
+        );
     });
 }
 
@@ -27,8 +30,8 @@ fn already_attached_by_a_process() {
     isolated_if_root(|| {
         veth();
         let port = attach();
-        let said = refused(Port::attach(PORT, &AttachOptions::default()));
-        assert!(said.contains("running process"), "{said}");
+        let message = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(message.contains("running process"), "{message}");
         assert_eq!(program_ids(PORT).len(), 2);
         drop(port);
     });
@@ -39,8 +42,8 @@ fn already_attached_and_pinned() {
     isolated_if_root(|| {
         veth();
         drop(pinned());
-        let said = refused(Port::attach(PORT, &AttachOptions::default()));
-        assert!(said.contains("`vcc detach port` first"), "{said}");
+        let message = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(message.contains("`vcc detach port` first"), "{message}");
     });
 }
 
@@ -51,9 +54,9 @@ fn what_the_verifier_refuses_leaves_nothing() {
         on_a_host(|| {
             veth();
             let refuse = || attach_pinned(PORT, &AttachOptions::default());
-            let said = refused(spoilt::during(program, refuse));
+            let message = refused(spoilt::during(program, refuse));
             let words = format!(" refused the program {program} of the datapath: ");
-            assert!(said.contains(&words), "{said}");
+            assert!(message.contains(&words), "{message}");
             assert_eq!(program_ids(PORT), Vec::<u32>::new(), "{program}");
             assert_eq!(pinned_files(), Vec::<PathBuf>::new(), "{program}");
             // Nor is anything in the way of the next one.
@@ -74,8 +77,8 @@ fn what_the_verifier_refuses_under_a_policy_leaves_no_port() {
         let before = pinned_files();
         let options = AttachOptions::default();
         let attach = || Port::attach_pinned_under(&host, PORT, &options, |_| Ok(()));
-        let said = refused(spoilt::during("from_guest", attach).map(|(port, _)| port));
-        assert!(said.contains(" refused the program from_guest of the datapath: "), "{said}");
+        let message = refused(spoilt::during("from_guest", attach).map(|(port, _)| port));
+        assert!(message.contains(" refused the program from_guest of the datapath: "), "{message}");
         assert_eq!(program_ids(PORT), Vec::<u32>::new());
         assert_eq!(pinned_files(), before);
     });
@@ -86,9 +89,9 @@ fn without_privilege() {
     isolated_if_root(|| {
         veth();
         drop_capabilities();
-        let said = refused(Port::attach(PORT, &AttachOptions::default()));
-        assert!(said.starts_with("not permitted to attach to `port`: "), "{said}");
-        assert!(said.contains("CAP_BPF and CAP_NET_ADMIN"), "{said}");
+        let message = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(message.starts_with("not permitted to attach to `port`: "), "{message}");
+        assert!(message.contains("CAP_BPF and CAP_NET_ADMIN"), "{message}");
     });
 }
 
@@ -97,8 +100,8 @@ fn half_an_attachment_is_none() {
     isolated_if_root(|| {
         veth();
         let links = fill(Hook::ToGuest);
-        let said = refused(Port::attach(PORT, &AttachOptions::default()));
-        assert!(said.contains("no room for another program"), "{said}");
+        let message = refused(Port::attach(PORT, &AttachOptions::default()));
+        assert!(message.contains("no room for another program"), "{message}");
         assert_eq!(program_ids(PORT).len(), links.len());
         drop(links);
         // A child process that another test is forking holds copies of the descriptors until it
@@ -110,16 +113,16 @@ fn half_an_attachment_is_none() {
 #[test]
 fn kernels_without_the_hook() {
     let device = Device { name: PORT.into(), ifindex: 1, netns_inode: 1 };
-    let said = |release: &str, errno| {
+    let message = |release: &str, errno| {
         refusal_of(release, &device, std::io::Error::from_raw_os_error(errno)).to_string()
     };
-    let old = said("6.1.0-18-amd64", libc::EINVAL);
+    let old = message("6.1.0-18-amd64", libc::EINVAL);
     assert!(old.starts_with("Linux 6.1.0-18-amd64 has no TCX"), "{old}");
     assert!(old.contains("boot Linux 6.12, "), "{old}");
     assert!(old.ends_with(", on which vcc is known to work"), "{old}");
-    let new = said("6.12.1", libc::EINVAL);
+    let new = message("6.12.1", libc::EINVAL);
     assert!(new.starts_with("cannot attach to `port`: Invalid argument"), "{new}");
-    let raced = said("6.12.1", libc::ESTALE);
+    let raced = message("6.12.1", libc::ESTALE);
     assert!(raced.ends_with("try again"), "{raced}");
 }
 

@@ -13,9 +13,9 @@ fn attaching_by_hand_needs_the_daemon() {
     on_a_host(|| {
         veth();
         let attach = || attach_pinned(PORT, &AttachOptions::default());
-        let said = refused(attach());
-        assert!(said.contains(" gives BPF programs no timers, so "), "{said}");
-        assert!(said.ends_with("start `vcc run`, then attach"), "{said}");
+        let message = refused(attach());
+        assert!(message.contains(" gives BPF programs no timers, so "), "{message}");
+        assert!(message.ends_with("start `vcc run`, then attach"), "{message}");
         assert_eq!(program_ids(PORT), Vec::<u32>::new());
         assert_eq!(pinned_files(), Vec::<std::path::PathBuf>::new());
 

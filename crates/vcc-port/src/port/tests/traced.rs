@@ -129,8 +129,8 @@ fn one_trace_at_a_time() {
         let port = attach();
         let second_refused = |port: &Port| {
             let trace = port.trace(None).expect("a trace");
-            let said = port.trace(None).err().expect("a refusal").to_string();
-            assert!(said.starts_with("another `vcc trace` is running at `port`"), "{said}");
+            let message = port.trace(None).err().expect("a refusal").to_string();
+            assert!(message.starts_with("another `vcc trace` is running at `port`"), "{message}");
             assert!(is_tracing(port), "the refusal has not ended the first");
             drop(trace);
             assert!(!is_tracing(port));
@@ -177,7 +177,7 @@ fn resuming_keeps_a_trace() {
         let port = attach();
         let _trace = port.trace(None).expect("a trace");
         let at_once = Params::with(|p| p.prr = 0);
-        port.resume(&AttachOptions::of(at_once)).expect("resumed");
+        port.resume(&AttachOptions::from_params(at_once)).expect("resumed");
         assert_eq!(port.params().expect("parameters").0.prr, 0);
         assert!(is_tracing(&port));
     });

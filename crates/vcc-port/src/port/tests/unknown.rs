@@ -10,7 +10,7 @@ use crate::{Host, Predecessor};
 const LONG_AGO_S: u32 = 1;
 
 fn policing(unknown_grace_s: u32) -> AttachOptions {
-    AttachOptions::of(Params::with(|p| {
+    AttachOptions::from_params(Params::with(|p| {
         p.police = 1;
         p.unknown_grace_s = unknown_grace_s;
     }))
@@ -21,7 +21,7 @@ fn counted(port: &Port, counter: crate::Counter) -> u64 {
 }
 
 fn attached_s(port: &Port) -> u32 {
-    port.said().expect("read").attached_s
+    port.settings().expect("read").attached_s
 }
 
 fn age(port: &Port) {

@@ -41,7 +41,7 @@ struct Talk<'a> {
     has_shut_down: bool,
     /// What the peer has done that a port does not judge as the stack does.
     unjudged: Unjudged,
-    told: Vec<String>,
+    history: Vec<String>,
 }
 
 #[derive(Default)]
@@ -98,13 +98,13 @@ pub fn play(seed: u64, lane: &mut Lane, address: Ipv4Addr) -> Result<u64, String
         scale: 0,
         has_shut_down: false,
         unjudged: Unjudged::default(),
-        told: Vec::new(),
+        history: Vec::new(),
     };
     let outcome = talk.open().and_then(|()| talk.go_on());
     talk.application.end();
     talk.fence();
     talk.lane.forget();
-    outcome.map_err(|why| format!("seed {seed}, {mode}: {why}\n{}", talk.told.join("\n")))
+    outcome.map_err(|why| format!("seed {seed}, {mode}: {why}\n{}", talk.history.join("\n")))
 }
 
 impl Talk<'_> {
@@ -113,7 +113,7 @@ impl Talk<'_> {
     }
 
     fn tell(&mut self, what: String) {
-        self.told.push(format!("  {what}"));
+        self.history.push(format!("  {what}"));
     }
 
     fn send(&mut self, segment: &Segment) -> Result<(), String> {
@@ -142,7 +142,7 @@ impl Talk<'_> {
 
     fn learn(&mut self, inner: &Seen, outer: &Seen) {
         self.peer.learn(inner, outer);
-        let segment = Segment::of(&inner.packet, true, self.peer.initial);
+        let segment = Segment::from_packet(&inner.packet, true, self.peer.initial);
         self.tell(format!("> {segment}"));
         self.unjudged.rst_of_guest = segment.flags & RST != 0;
         if self.unjudged.rst_of_guest {
@@ -207,7 +207,7 @@ impl Talk<'_> {
         self.application.connect(self.peer.guest, self.peer.address)?;
         self.tell("connect".into());
         self.collect();
-        let has_time = self.told.last().is_some_and(|told| told.contains("TS"));
+        let has_time = self.history.last().is_some_and(|entry| entry.contains("TS"));
         let mut answer = Segment {
             flags: SYN | ACK,
             ece_if_asked: true,
@@ -318,8 +318,8 @@ impl Talk<'_> {
         // A guest's segments are tracked, for any cause of sending.
         let was_over = self.unjudged.began_anew || before.as_ref().is_some_and(is_over);
         if !was_over && self.view.snd_nxt == sent_before && core(&before) != core(&after) {
-            let told = [core(&before), core(&after)];
-            return Err(format!("a segment that every end discards changed the flow: {told:#?}"));
+            let states = [core(&before), core(&after)];
+            return Err(format!("a segment that every end discards changed the flow: {states:#?}"));
         }
         Ok(())
     }

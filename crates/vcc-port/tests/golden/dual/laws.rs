@@ -23,7 +23,7 @@ impl DualRun {
         out: &[u8],
     ) {
         let place = self.place(from);
-        let after = Parsed::of(out, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
+        let after = Parsed::parse(out, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
         assert_eq!(
             checksum::verify(frame, &parsed.at),
             checksum::verify(out, &after.at),

@@ -62,7 +62,7 @@ impl DualRun {
     /// frame: it was then left untouched and counted.
     pub fn send(&mut self, from: Direction, frame: &[u8], gso_size: u32) -> Option<Outcome> {
         self.frames += 1;
-        let parsed = match Parsed::of(frame, gso_size) {
+        let parsed = match Parsed::parse(frame, gso_size) {
             Ok(parsed) => parsed,
             Err(counter) => {
                 let verdict = self.unread(frame, counter);
@@ -119,7 +119,7 @@ impl DualRun {
             Some(state) => self.flows.insert(key, state),
             None => self.flows.remove(&key),
         };
-        let at = Layout::of(&output.frame, gso_size).expect("as it came");
+        let at = Layout::parse(&output.frame, gso_size).expect("as it came");
         Outcome { at, dropped, frame: output.frame, action, fack }
     }
 
@@ -152,7 +152,7 @@ impl DualRun {
         }
         let output = self.datapath.run_clone(frame, gso_size).expect("it runs");
         assert_eq!(output.return_value, NEXT, "{}", self.doing);
-        let parsed = Parsed::of(frame, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
+        let parsed = Parsed::parse(frame, gso_size).unwrap_or_else(|counter| panic!("{counter:?}"));
         let capable = self.underlay().sends_all_ect()
             && !state.has(sys::FLOW_ECN_FELL_BACK)
             && !state.has(sys::FLOW_UNHEARD);

@@ -60,7 +60,7 @@ impl DualRun {
     /// The flow of a first fragment learns of it, at some time of the run.
     fn learn_of_fragment(&mut self, frame: &[u8], mut during_us: RangeInclusive<u64>) {
         let Some(whole) = as_if_whole(frame) else { return };
-        let Ok(parsed) = Parsed::of(&whole, 0) else { return };
+        let Ok(parsed) = Parsed::parse(&whole, 0) else { return };
         let key = key(&whole, &parsed.at, Direction::FromGuest);
         let Some(before) = self.flows.get(&key).copied() else { return };
         let kernel = self.kernel_state(&key).expect("the kernel keeps it");

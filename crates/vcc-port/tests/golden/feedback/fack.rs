@@ -32,7 +32,7 @@ fn a_fack_goes_beside_data() {
                 c.connection.guest_next -= u32::from(flags & FIN != 0);
                 assert!(out.frame.ends_with(&payload(bytes)));
                 let fack = out.fack.expect("a FACK");
-                let at = Layout::of(&fack, 0).expect("well-formed");
+                let at = Layout::parse(&fack, 0).expect("well-formed");
                 assert_eq!(fack.len(), at.l4 + FACK_BYTES);
                 assert_eq!((at.payload, at.end), (fack.len(), fack.len()));
                 assert_eq!(at.flags(&fack), ACK);
@@ -59,7 +59,7 @@ fn a_fack_follows_ip_headers() {
                 p.payload = payload(900);
             });
             let fack = out.fack.expect("a FACK");
-            assert_eq!(Layout::of(&fack, 0).expect("well-formed").end, fack.len());
+            assert_eq!(Layout::parse(&fack, 0).expect("well-formed").end, fack.len());
         }
     });
 }
@@ -72,7 +72,7 @@ fn a_fack_beside_a_big_super_segment() {
         let frame = c.connection.big_super_segment(FromGuest);
         let out = c.run.send(FromGuest, &frame, MSS_BYTES as u32).expect("a segment");
         let fack = out.fack.expect("a FACK");
-        assert!(checksum::verify(&fack, &Layout::of(&fack, 0).expect("whole")));
+        assert!(checksum::verify(&fack, &Layout::parse(&fack, 0).expect("whole")));
     });
 }
 

@@ -94,7 +94,7 @@ pub const STEPS: &[Step] = &[
     },
     // CWR: 5018 becomes 5098.
     Step {
-        what: "the next data tells of the reduction",
+        what: "the next data reports the reduction",
         from: FromGuest,
         comes: "020000000002 020000000001 0800 \
                 45 00 002d 0001 4000 40 06 26c0 0a000002 0a000009 \

@@ -108,7 +108,7 @@ pub const STEPS: &[Step] = &[
     },
     // CWR: 5018 becomes 5098.
     Step {
-        what: "the next data tells of the reduction",
+        what: "the next data reports the reduction",
         from: FromGuest,
         comes: "020000000002 020000000001 86dd \
                 60012345 0019 06 40 fd000000000000000000000000000002 \

@@ -32,7 +32,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 /// All that the expected bytes depend on, so that other defaults do not change them.
 fn options(mode: Mode, feedback: bool) -> AttachOptions {
-    AttachOptions::of(Params::with(|p| {
+    AttachOptions::from_params(Params::with(|p| {
         p.underlay = "reno-ecn".parse::<Underlay>().expect("an underlay of the engine").number();
         p.mode = mode.number();
         p.guest_ecn = GuestEcn::Leave.number();

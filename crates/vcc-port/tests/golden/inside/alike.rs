@@ -7,7 +7,7 @@ use vcc_frames::wire::*;
 use vcc_frames::{Tunnel, hex};
 use vcc_fuzz::frames::{Script, Sent, Step};
 
-use super::{looking_inside, of, run, tunnels};
+use super::{looking_inside, run, seen_from, tunnels};
 use crate::direction::Direction::{FromGuest, ToGuest};
 use crate::fuzzed::inputs;
 use crate::layout::Layout;
@@ -28,7 +28,7 @@ fn is_read_inside(sent: &Sent) -> bool {
 }
 
 fn ecn_of(frame: &[u8]) -> u8 {
-    Layout::of(frame, 0).expect("TCP").ecn(frame)
+    Layout::parse(frame, 0).expect("TCP").ecn(frame)
 }
 
 struct Pair {
@@ -54,7 +54,7 @@ impl Pair {
     fn send(&mut self, place: &str, sent: &Sent) {
         let from = if sent.from_guest { FromGuest } else { ToGuest };
         let gso_size = sent.gso_size.into();
-        let tunnel = of(&self.tunnel, from);
+        let tunnel = seen_from(&self.tunnel, from);
         let plain = run(&self.plain, from, &sent.bytes, gso_size);
         let wrapped = tunnel.wrap(&sent.bytes, ecn_of(&sent.bytes));
         let inside = run(&self.inside, from, &wrapped, gso_size);

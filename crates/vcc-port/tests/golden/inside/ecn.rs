@@ -5,7 +5,7 @@ use vcc_frames::wire::*;
 use vcc_frames::{Packet, payload};
 use vcc_port::counters;
 
-use super::{looking_inside, of, run, vxlan};
+use super::{looking_inside, run, seen_from, vxlan};
 use crate::conversation::{Connection, Shape};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::direction::NEXT;
@@ -38,12 +38,12 @@ impl Talk {
     /// Returns what is outside and inside: ECN and TCP's flags.
     fn send(&mut self, from: Direction, packet: &Packet, ecn: [u8; 2]) -> [(u8, u16); 2] {
         self.connection.sent(from, packet);
-        let tunnel = of(&vxlan(1), from);
+        let tunnel = seen_from(&vxlan(1), from);
         let packet = Packet { traffic_class: ecn[1], ..packet.clone() };
         let output = run(&self.port, from, &tunnel.wrap(&packet.frame(), ecn[0]), 0);
         assert_eq!(output.return_value, NEXT);
         let opened = tunnel.open(&output.frame).expect("right");
-        let at = Layout::of(&opened.frame, 0).expect("TCP");
+        let at = Layout::parse(&opened.frame, 0).expect("TCP");
         [(opened.ecn, 0), (at.ecn(&opened.frame), at.flags(&opened.frame))]
     }
 

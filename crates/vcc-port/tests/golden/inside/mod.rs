@@ -75,7 +75,7 @@ fn tunnels() -> Vec<Tunnel> {
 }
 
 /// As the end sends that is meant.
-fn of(tunnel: &Tunnel, from: Direction) -> Tunnel {
+fn seen_from(tunnel: &Tunnel, from: Direction) -> Tunnel {
     match from {
         Direction::FromGuest => tunnel.clone(),
         Direction::ToGuest => tunnel.reversed(),

@@ -7,7 +7,7 @@ use vcc_frames::{Packet, Tunnel, TunnelHeader, payload};
 use vcc_policy::{TunnelKind, Tunnels};
 use vcc_port::{AttachOptions, Counter, counters};
 
-use super::{assert_untouched, looking_inside, of, run, tunnel, tunnels, vxlan};
+use super::{assert_untouched, looking_inside, run, seen_from, tunnel, tunnels, vxlan};
 use crate::conversation::{Connection, Shape};
 use crate::direction::Direction::{self, FromGuest, ToGuest};
 use crate::direction::{DROP, NEXT};
@@ -41,7 +41,7 @@ fn open(port: &Loaded, connection: &mut Connection, tunnels: [&Tunnel; 2]) {
             _ => connection.packet(FromGuest),
         };
         connection.sent(from, &packet);
-        let tunnel = of(tunnels[usize::from(from == ToGuest)], from);
+        let tunnel = seen_from(tunnels[usize::from(from == ToGuest)], from);
         let output = run(port, from, &tunnel.wrap(&packet.frame(), 0), 0);
         assert_eq!(output.return_value, NEXT);
     }
@@ -143,7 +143,7 @@ fn equal_addresses_in_another_tunnel_are_left_alone() {
     let before = port.flows().expect("flows")[0].state.0;
     for (from, other) in [(FromGuest, 2), (ToGuest, 1), (ToGuest, 3)] {
         let stray = another_s_data(&connection, from);
-        assert_untouched(&port, from, &of(&vxlan(other), from).wrap(&stray, 0));
+        assert_untouched(&port, from, &seen_from(&vxlan(other), from).wrap(&stray, 0));
     }
     // A SYN as well: it belongs to another connection.
     let syn = connection.syn();
@@ -197,7 +197,7 @@ fn a_connection_goes_along_into_another_tunnel() {
     for vni in [1, 7, 8] {
         for from in [FromGuest, ToGuest] {
             let sent = Packet { payload: payload(100), ..connection.packet(from) };
-            run(&port, from, &of(&vxlan(vni), from).wrap(&sent.frame(), 0), 0);
+            run(&port, from, &seen_from(&vxlan(vni), from).wrap(&sent.frame(), 0), 0);
             connection.sent(from, &sent);
             let state = port.flows().expect("flows")[0].state.0;
             let (ours, wanted) = match from {
@@ -257,11 +257,11 @@ fn a_stray_segment_does_not_say_which_tunnel_it_is() {
     let stray = another_s_data(&connection, ToGuest);
     // Nor does it make another tunnel of the connection's own.
     for vni in [9, 2] {
-        run(&port, ToGuest, &of(&vxlan(vni), ToGuest).wrap(&stray, 0), 0);
+        run(&port, ToGuest, &seen_from(&vxlan(vni), ToGuest).wrap(&stray, 0), 0);
     }
     let syn_ack = connection.syn_ack();
     connection.sent(ToGuest, &syn_ack);
-    run(&port, ToGuest, &of(&vxlan(2), ToGuest).wrap(&syn_ack.frame(), 0), 0);
+    run(&port, ToGuest, &seen_from(&vxlan(2), ToGuest).wrap(&syn_ack.frame(), 0), 0);
     let state = port.flows().expect("flows")[0].state.0;
     assert_eq!(state.rcv_nxt, connection.peer_next);
     assert_eq!(count(&port, counters::OTHER_TUNNEL), 0);

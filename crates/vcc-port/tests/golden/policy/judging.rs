@@ -40,7 +40,10 @@ fn live_flows_are_judged_anew_at_their_next_packet() {
     live.data(FromGuest);
     let state = live.state().expect("a flow");
     assert_eq!((ruled.rule(), state.underlay), (Some("default"), underlay("dctcp")));
-    assert_eq!(state.cc.cwnd_segs, cwnd_segs, "a new law goes on with the window of the old");
+    assert_eq!(
+        state.cc.cwnd_segs, cwnd_segs,
+        "a new underlay continues with the window of the old"
+    );
     assert_eq!(ruled.shared.rule_totals().expect("totals")[1].connections, 1);
 }
 

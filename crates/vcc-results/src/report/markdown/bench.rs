@@ -1,9 +1,11 @@
 //! The block of a benchmark.
 
-use super::origin::{build, command, kernel, machine, time};
+use super::origin::{build, machine};
 use super::text::{code, line, table, wrapped};
 use crate::report::BenchReport;
 use crate::report::bench::{Figure, Figures, Measurements, Spread};
+use crate::report::origin::portable_command;
+use crate::report::when::utc_or_unknown;
 
 pub fn block(report: &BenchReport) -> String {
     let (table, samples) = match &report.measurements {
@@ -94,10 +96,10 @@ fn of_one_run(report: &BenchReport, figures: &[Figure]) -> String {
 fn origin(report: &BenchReport) -> String {
     format!(
         "Measured on {} with {}; {}. {}",
-        time(report.finished_unix_s),
+        utc_or_unknown(report.finished_unix_s),
         build(report.vcc_version.as_deref()),
-        machine(kernel(&report.machine), report.machine.cpus),
-        code(&command(&report.command)),
+        machine(report.machine.kernel_version(), report.machine.cpus),
+        code(&portable_command(&report.command)),
     )
 }
 

@@ -12,7 +12,7 @@ mod bench;
 mod curve;
 mod document;
 mod fill;
-pub(super) mod origin;
+mod origin;
 mod page;
 mod rows;
 mod summary;

@@ -1,11 +1,12 @@
 //! A table of rows from several experiments, each of which names its source.
 
 use super::document::{Row, Table};
-use super::origin::{build, day};
+use super::origin::build;
 use super::page::{figure, judgement, required};
 use super::text::{code, line, row, table};
 use crate::report::numbers::number;
 use crate::report::record::Record;
+use crate::report::when::day;
 
 /// Columns besides those of the label and of the cases; the first three are of the last case.
 const BESIDE: [&str; 4] = ["paper", "required", "verdict", "measured"];

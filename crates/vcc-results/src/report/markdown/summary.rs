@@ -1,10 +1,10 @@
 //! The table of all results: a row for each record, with the figure that decides it.
 
-use super::origin::day;
 use super::page::figure;
 use super::text::{code, line, table};
 use crate::report::numbers::number;
 use crate::report::record::{Known, Record, Row};
+use crate::report::when::day;
 use crate::report::{Folder, Outcome};
 
 const HEAD: [&str; 8] = ["experiment", "shows", "figure", "paper", "here", "verdict", "day", "vcc"];

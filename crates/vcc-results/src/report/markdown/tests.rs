@@ -14,7 +14,7 @@ fn results(reports: Vec<Report>) -> Results {
     Results { files: files.collect(), ..Results::default() }
 }
 
-fn of(experiment: &str) -> Report {
+fn report_of(experiment: &str) -> Report {
     let definitions = [("ratio".to_owned(), "one over the other".to_owned())].into();
     Report { experiment: experiment.into(), definitions, ..report(true, true) }
 }
@@ -40,18 +40,18 @@ fn filled(text: &str, results: &Results) -> String {
 }
 
 fn modern(seed: u64) -> Report {
-    Report { stack: Stack::Modern, seed, ..of("vcc-fig11") }
+    Report { stack: Stack::Modern, seed, ..report_of("vcc-fig11") }
 }
 
 #[test]
 fn a_page_has_figures_bounds_verdicts_and_where_they_come_from() {
-    let mut full = of("vcc-fig11");
+    let mut full = report_of("vcc-fig11");
     full.scale = Some("a tenth\nof it".into());
     full.paper = "it starves".into();
     full.machine.kernel = "6.18-local".into();
     full.definitions.insert("ratio".into(), "one | over the other".into());
     full.command = "/home/somebody/vcc-lab run vcc-fig11 --json /tmp/x.json".into();
-    let text = page("vcc-fig11", &Record::of(&full));
+    let text = page("vcc-fig11", &Record::from_report(&full));
     for part in [
         "# `vcc-fig11`: starvation\n\nReproduced. [All results](../results.md)\n",
         "| `ratio` | `without` | 0.09400 (0.09000 to 0.100) | 3 | 0.142 | at most 0.2 | holds, 75 % |",
@@ -68,7 +68,7 @@ fn a_page_has_figures_bounds_verdicts_and_where_they_come_from() {
 
 #[test]
 fn a_curve_is_a_table_and_only_its_judged_cases_have_rows() {
-    let mut full = of("vcc-fig11");
+    let mut full = report_of("vcc-fig11");
     let mut other = full.cases[0].clone();
     other.name = "with".into();
     other.verdicts.clear();
@@ -82,7 +82,7 @@ fn a_curve_is_a_table_and_only_its_judged_cases_have_rows() {
     let panels = vec![LinePanel { title: "1 MB".into(), lines }];
     let (x, y) = ("servers".into(), "ratio".into());
     full.figure = Figure::Lines { x, x_scale: Scale::Linear, y, panels };
-    let text = page("vcc-fig11", &Record::of(&full));
+    let text = page("vcc-fig11", &Record::from_report(&full));
     for part in [
         "Medians of `ratio` by servers:\n\n| 1 MB | 1 | 4 | 20 |\n|---|---|---|---|\n",
         "\n| `without` | 0.250 |  | 0.500 |\n| `with` |  | 2.000 |  |\n",
@@ -101,7 +101,13 @@ const ALL: &str = "before\n\n<!-- measured: experiments vcc-* acdc-fig15 -->\nst
 fn the_table_of_all_results_has_a_row_for_each_that_matches() {
     let mut failed = Report { finished_unix_s: 2_000_000_000, ..report(true, false) };
     failed.experiment = "vcc-fig2".into();
-    let all = vec![of("vcc-fig11"), of("acdc-fig15"), failed, of("acdc-fig1"), modern(3)];
+    let all = vec![
+        report_of("vcc-fig11"),
+        report_of("acdc-fig15"),
+        failed,
+        report_of("acdc-fig1"),
+        modern(3),
+    ];
     let text = filled(ALL, &results(all));
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| [")).collect();
     let row = "| [`vcc-fig11`](results/vcc-fig11.md) | starvation | `ratio` `without` | 0.142 | \
@@ -121,7 +127,7 @@ fn the_table_of_all_results_has_a_row_for_each_that_matches() {
 
 #[test]
 fn an_experiments_file_chooses_the_row_and_its_words() {
-    let mut report = of("vcc-fig11");
+    let mut report = report_of("vcc-fig11");
     let mut with = report.cases[0].clone();
     with.name = "with".into();
     with.metrics.get_mut("ratio").unwrap().median = 0.095;
@@ -150,7 +156,7 @@ fn an_experiments_file_chooses_the_row_and_its_words() {
 #[test]
 fn other_text_stays() {
     let none = results(vec![]);
-    assert_eq!(filled("no marker\n", &results(vec![of("vcc-fig11")])), "no marker\n");
+    assert_eq!(filled("no marker\n", &results(vec![report_of("vcc-fig11")])), "no marker\n");
     let code = "```\n<!-- measured: nothing -->\n```\n";
     assert_eq!(filled(code, &none), code, "an example is no marker");
     let kept = "<!-- measured: bench host -->\nkept\n<!-- /measured -->\n";
@@ -165,12 +171,12 @@ const TABLE: &str = "<!-- measured: table\n\
 
 #[test]
 fn a_table_has_rows_of_several_experiments() {
-    let text = filled(TABLE, &results(vec![of("acdc-fig15")]));
+    let text = filled(TABLE, &results(vec![report_of("acdc-fig15")]));
     let row = "| Two at once |  | 0.09400 (0.09000 to 0.100) | 0.142 | at most 0.2 | holds, 75 % | \
                `acdc-fig15`, 2024-02-29, vcc 0.1.0 (2b0d7f4) |\n";
     assert!(text.contains(row), "{text}");
     assert!(text.contains("| what | without vcc | with vcc | paper | required |"), "{text}");
-    let both = filled(&text, &results(vec![of("vcc-fig11")]));
+    let both = filled(&text, &results(vec![report_of("vcc-fig11")]));
     assert!(both.contains(row), "a row without a record is kept: {both}");
     let legacy = both.find("| A legacy flow | 0.09400 (").expect("the other row");
     assert!(legacy < both.find(row).unwrap(), "rows are in the marker's order: {both}");
@@ -181,9 +187,9 @@ fn a_table_has_rows_of_several_experiments() {
 #[test]
 fn a_row_without_conditions_means_the_experiments_defaults() {
     let newer = |report: Report| Report { finished_unix_s: 2_000_000_000, ..report };
-    let in_virtual_time = || Report { backend: Backend::Virtual, ..of("vcc-fig11") };
+    let in_virtual_time = || Report { backend: Backend::Virtual, ..report_of("vcc-fig11") };
     for other in [modern(9), in_virtual_time()] {
-        let both = results(vec![newer(other), of("vcc-fig11")]);
+        let both = results(vec![newer(other), report_of("vcc-fig11")]);
         let rows = filled(TABLE, &both);
         assert!(rows.contains("`vcc-fig11`, 2024-02-29,"), "not the newer one: {rows}");
     }
@@ -197,7 +203,7 @@ fn a_row_without_conditions_means_the_experiments_defaults() {
 #[test]
 fn conditions_of_an_experiment_of_ones_own_are_to_be_named() {
     let own = TABLE.replace("vcc-fig11", "mine");
-    let of_stack = |stack| Report { stack, ..of("mine") };
+    let of_stack = |stack| Report { stack, ..report_of("mine") };
     let text = filled(&own, &results(vec![of_stack(Stack::Modern)]));
     assert!(text.contains("| A legacy flow | 0.09400"), "{text}");
     let both = results(vec![of_stack(Stack::NewReno), of_stack(Stack::Modern)]);
@@ -285,8 +291,8 @@ fn benchmarks_have_blocks_of_their_own() {
 
 #[test]
 fn what_cannot_be_understood_is_refused_with_its_line() {
-    let results = results(vec![of("vcc-fig11")]);
-    for (text, line, told) in [
+    let results = results(vec![report_of("vcc-fig11")]);
+    for (text, line, expected) in [
         ("a\n<!-- measured: experiments vcc-* -->\nb\n", 2, "has no '<!-- /measured -->' after it"),
         ("a\n<!-- /measured -->\n", 2, "unmatched '<!-- /measured -->': no block is open"),
         (&ALL.replace("/measured -->\n", "/measured\n"), 3, "has no '<!-- /measured -->'"),
@@ -314,7 +320,7 @@ fn what_cannot_be_understood_is_refused_with_its_line() {
         (&TABLE.replace("ratio | without", "ratio | wihtout"), 3, "has no case 'wihtout'"),
     ] {
         let problem = fill(text, &results).expect_err(text);
-        assert!(problem.text.contains(told), "{}: {text}", problem.text);
+        assert!(problem.text.contains(expected), "{}: {text}", problem.text);
         assert_eq!(problem.line, line, "{}: {text}", problem.text);
     }
 }

@@ -23,15 +23,15 @@ pub fn doubts(report: &Report) -> Markup {
 
 fn said_of(case: &CaseReport) -> Vec<String> {
     let (all, valid) = (case.runs.len(), case.valid_runs().count());
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     if !case.valid {
-        said.push(format!("has {valid} valid runs of {all}, fewer than requested"));
+        notes.push(format!("has {valid} valid runs of {all}, fewer than requested"));
     }
     let reasons = case.runs.iter().flat_map(|run| &run.reasons);
-    said.extend(alike(reasons).map(|(text, count)| format!("{} not valid: {text}", runs(count))));
+    notes.extend(alike(reasons).map(|(text, count)| format!("{} not valid: {text}", runs(count))));
     let warnings = case.runs.iter().flat_map(|run| &run.warnings);
-    said.extend(alike(warnings).map(|(text, count)| format!("{}: {text}", runs(count))));
-    said
+    notes.extend(alike(warnings).map(|(text, count)| format!("{}: {text}", runs(count))));
+    notes
 }
 
 fn runs(count: usize) -> String {

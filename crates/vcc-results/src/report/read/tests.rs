@@ -41,7 +41,7 @@ fn what_cannot_be_read_is_named_with_what_to_do() {
     let line = cut.lines().count();
     let truncated = format!("is truncated in line {line}");
     let version = format!("\"format_version\": {FORMAT_VERSION}");
-    for (text, told) in [
+    for (text, expected) in [
         ("", "is empty"),
         (" \n", "is empty"),
         (cut, truncated.as_str()),
@@ -54,7 +54,7 @@ fn what_cannot_be_read_is_named_with_what_to_do() {
     ] {
         let path = folder.file("it.json", text);
         let error = read_results(from_ref(&path)).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("{} {told}", path.display())), "{error}");
+        assert!(error.starts_with(&format!("{} {expected}", path.display())), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }
     let missing = read_results(&[folder.0.path().join("no.json")]).unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! The folder of all records.
 
-use super::{Record, json};
+use super::{Record, files_in, json, unreadable};
 use crate::report::{BenchReport, Results, order};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Folder {
 impl Folder {
     pub fn read(folder: &Path) -> Result<Self> {
         let mut read = Self::default();
-        for path in super::pages::files(folder, "json")? {
+        for path in files_in(folder, "json")? {
             let text = fs::read(&path).map_err(|source| unreadable(&path, source))?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let damaged = |problem: String| {
@@ -50,7 +50,7 @@ impl Folder {
                 left_out.push(format!("{path}: not recorded: the run is {what}"));
                 continue;
             }
-            let record = Record::of(report);
+            let record = Record::from_report(report);
             let name = self.name_of(&record);
             self.records.insert(name.clone(), record);
             names.push(name);
@@ -96,8 +96,4 @@ impl Folder {
         let files = records.chain(self.benches.iter().map(bench));
         files.map(|(name, text)| (format!("{name}.json").into(), text)).collect()
     }
-}
-
-pub(super) fn unreadable(path: &Path, source: std::io::Error) -> Error {
-    Error::Read { path: path.into(), source }
 }

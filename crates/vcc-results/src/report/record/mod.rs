@@ -3,16 +3,17 @@
 //! A record is a small file, `results/data/ID.json`, of which the tables of the documentation are
 //! made.
 
+mod files;
 mod folder;
 mod json;
-mod pages;
+mod known;
 
+pub(in crate::report) use files::{files_in, unreadable};
 pub use folder::Folder;
-pub use pages::{Known, Recorded, record};
+pub use known::Known;
 
-use super::markdown::origin;
 use super::outcome::{expected_metrics, why_figures_only};
-use super::{CaseReport, Figure, Judgement, Outcome, Report, Verdict};
+use super::{CaseReport, Figure, Judgement, Outcome, Report, Verdict, origin, when};
 use crate::result::{Backend, Stack};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -117,7 +118,7 @@ pub struct Curve {
 }
 
 impl Record {
-    pub fn of(report: &Report) -> Self {
+    pub fn from_report(report: &Report) -> Self {
         let (expected, others) = expected_metrics(report);
         let metrics = expected.into_iter().chain(others);
         let rows = metrics
@@ -132,11 +133,11 @@ impl Record {
             scale: report.scale.clone(),
             outcome: report.outcome,
             not_judged: (report.outcome == Outcome::FiguresOnly).then(|| why_figures_only(report)),
-            measured: origin::time(report.finished_unix_s),
+            measured: when::utc_or_unknown(report.finished_unix_s),
             vcc_version: report.vcc_version.clone(),
-            kernel: origin::kernel(&report.machine).to_owned(),
+            kernel: report.machine.kernel_version().to_owned(),
             cpus: report.machine.cpus,
-            command: origin::command(&report.command),
+            command: origin::portable_command(&report.command),
             backend: report.backend,
             stack: report.stack,
             runs: schedule.runs,
@@ -226,4 +227,4 @@ fn rounded(value: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::report) mod tests;

@@ -1,10 +1,8 @@
 use super::*;
 use crate::report::tests::report;
 use crate::report::{ResultFile, Results};
-use std::fs;
-use std::path::{Path, PathBuf};
 
-fn results(reports: Vec<Report>) -> Results {
+pub(in crate::report) fn results(reports: Vec<Report>) -> Results {
     let files = reports.into_iter().map(|report| ResultFile { path: "x.json".into(), report });
     Results { files: files.collect(), ..Results::default() }
 }
@@ -22,7 +20,7 @@ fn a_record_is_read_back_as_it_was_written() {
     let lines = vec![vcc_plot::Line { name: "a".into(), points: vec![(1.0, 0.123_456_789)] }];
     let panels = vec![LinePanel { title: "t".into(), lines }];
     full.figure = Figure::Lines { x, x_scale: vcc_plot::Scale::Linear, y, panels };
-    let text = json::text(&Record::of(&full));
+    let text = json::text(&Record::from_report(&full));
     let again = json::parse(text.as_bytes()).unwrap();
     assert_eq!(json::text(&again), text);
     let row = r#"    {"case":"without","figures":{"greatest":0.1,"least":0.09,"median":0.094},"judged":{"confidence":75,"max":0.2,"verdict":"holds"},"metric":"ratio","paper":0.142,"runs":3}"#;
@@ -61,65 +59,12 @@ fn of_several_results_the_newest_is_recorded_and_a_part_is_not() {
     let mut folder = Folder::default();
     folder.add(&results(vec![at(1, 1), at(100, 2), at(50, 3)]));
     assert_eq!(folder.records()[0].1.first_seed, 2);
-    for (part, told) in [
+    for (part, why) in [
         (Report { quick: true, ..at(200, 4) }, "x.json: not recorded: the run is quick"),
         (Report { complete: false, ..at(200, 5) }, "the run is of selected cases"),
     ] {
         let (names, left_out) = folder.add(&results(vec![part]));
-        assert!(names.is_empty() && left_out[0].contains(told), "{left_out:?}");
+        assert!(names.is_empty() && left_out[0].contains(why), "{left_out:?}");
     }
     assert_eq!(folder.records()[0].1.first_seed, 2);
-}
-
-/// A checkout with a page that has a table.
-fn checkout() -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
-    for folder in ["results/data", "docs/results"] {
-        fs::create_dir_all(root.path().join(folder)).unwrap();
-    }
-    let table = "<!-- measured: experiments * -->\n<!-- /measured -->\n";
-    fs::write(root.path().join("docs/results.md"), table).unwrap();
-    fs::write(root.path().join("README.md"), "no table\n").unwrap();
-    root
-}
-
-fn write(root: &Path, files: &[(PathBuf, String)]) {
-    files.iter().for_each(|(path, text)| fs::write(root.join(path), text).unwrap());
-}
-
-#[test]
-fn a_renewed_result_changes_its_data_its_page_and_its_row() {
-    let root = checkout();
-    let other = Report { experiment: "acdc-fig15".into(), ..report(true, true) };
-    let both = results(vec![report(true, true), other]);
-    let first = record(root.path(), &both, &|_| None).unwrap();
-    write(root.path(), &first.files);
-    let same = record(root.path(), &Results::default(), &|_| None).unwrap();
-    assert_eq!(same.files, first.files, "all is made of the data");
-    let newer = Report { finished_unix_s: 2_000_000_000, ..report(true, true) };
-    let next = record(root.path(), &results(vec![newer]), &|_| None).unwrap();
-    assert_eq!(next.names, ["vcc-fig11"]);
-    let changed: Vec<_> = next
-        .files
-        .iter()
-        .filter(|file| !first.files.contains(file))
-        .map(|(path, _)| path.to_str().unwrap())
-        .collect();
-    let expected = ["results/data/vcc-fig11.json", "docs/results/vcc-fig11.md", "docs/results.md"];
-    assert_eq!(changed, expected);
-    let page = &next.files.last().unwrap().1;
-    assert_eq!(page.matches("(results/vcc-fig11.md)").count(), 1, "{page}");
-}
-
-#[test]
-fn what_cannot_be_read_is_named() {
-    let root = checkout();
-    let fail = || record(root.path(), &Results::default(), &|_| None).unwrap_err().to_string();
-    fs::write(root.path().join("results/data/x.json"), "{}").unwrap();
-    let error = fail();
-    assert!(error.contains("results/data/x.json is a damaged record: missing field"), "{error}");
-    fs::remove_file(root.path().join("results/data/x.json")).unwrap();
-    fs::write(root.path().join("README.md"), "\n<!-- measured: x -->\n").unwrap();
-    let error = fail();
-    assert!(error.contains("README.md:2: 'measured: x' is none of"), "{error}");
 }

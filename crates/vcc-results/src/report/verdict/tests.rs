@@ -27,7 +27,7 @@ fn judged(
     cases[0].verdicts.clone()
 }
 
-fn of(values: &[f64], expectation: &Expectation) -> Option<Judgement> {
+fn judgement(values: &[f64], expectation: &Expectation) -> Option<Judgement> {
     let mut cases = [case("own", values), case("other", &[2.0, 2.0, 2.0])];
     let verdicts = judged(&mut cases, expectation, Stack::NewReno, Some(RUNS));
     verdicts.first().map(|verdict| verdict.judgement)
@@ -48,19 +48,19 @@ fn a_verdict_is_as_sure_as_the_runs_make_it() {
         ([1.11, 1.2, 1.3], Judgement::Fails),
         ([0.5, 0.6, 0.9], Judgement::Undecided),
     ] {
-        assert_eq!(of(&values, &bounds), Some(expected), "{values:?}");
+        assert_eq!(judgement(&values, &bounds), Some(expected), "{values:?}");
     }
     let at_least = Expectation { min: Some(0.9), ..Expectation::default() };
-    assert_eq!(of(&[0.9, 5.0, 9.0], &at_least), Some(Judgement::Holds));
+    assert_eq!(judgement(&[0.9, 5.0, 9.0], &at_least), Some(Judgement::Holds));
 }
 
 /// A native flow breaks such bounds in one run of three, and keeps them over many.
 #[test]
 fn more_runs_decide_what_few_leave_open() {
     let bounds = within(0.88, 1.12);
-    assert_eq!(of(&[0.81, 0.88, 1.04], &bounds), Some(Judgement::Undecided));
+    assert_eq!(judgement(&[0.81, 0.88, 1.04], &bounds), Some(Judgement::Undecided));
     let many: Vec<f64> = (0..21).map(|run| 0.81 + 0.018 * f64::from(run)).collect();
-    assert_eq!(of(&many, &bounds), Some(Judgement::Holds));
+    assert_eq!(judgement(&many, &bounds), Some(Judgement::Holds));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn runs_that_are_too_few_or_too_short_are_not_judged() {
 #[test]
 fn a_metric_that_runs_do_not_have_does_not_hold() {
     let bounds = within(0.9, 1.1);
-    assert_eq!(of(&[], &bounds), Some(Judgement::Fails));
-    assert_eq!(of(&[1.0, 1.0], &bounds), Some(Judgement::Undecided));
+    assert_eq!(judgement(&[], &bounds), Some(Judgement::Fails));
+    assert_eq!(judgement(&[1.0, 1.0], &bounds), Some(Judgement::Undecided));
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn a_relation_is_a_quotient_and_needs_both_cases() {
         max: Some(0.5),
         ..Expectation::default()
     };
-    assert_eq!(of(&[0.9, 0.9, 1.0], &relation("other")), Some(Judgement::Holds));
-    assert_eq!(of(&[0.9, 0.9, 1.1], &relation("other")), Some(Judgement::Undecided));
-    assert_eq!(of(&[1.1, 1.2, 1.3], &relation("other")), Some(Judgement::Fails));
-    assert_eq!(of(&[0.1; 3], &relation("missing")), Some(Judgement::NotJudged));
+    assert_eq!(judgement(&[0.9, 0.9, 1.0], &relation("other")), Some(Judgement::Holds));
+    assert_eq!(judgement(&[0.9, 0.9, 1.1], &relation("other")), Some(Judgement::Undecided));
+    assert_eq!(judgement(&[1.1, 1.2, 1.3], &relation("other")), Some(Judgement::Fails));
+    assert_eq!(judgement(&[0.1; 3], &relation("missing")), Some(Judgement::NotJudged));
     let mut cases = [case("own", &[0.1; 3]), case("other", &[0.0, 2.0, 2.0])];
     let verdicts = judged(&mut cases, &relation("other"), Stack::NewReno, Some(RUNS));
     assert_eq!(verdicts[0].judgement, Judgement::Undecided, "over what may be 0");
@@ -118,7 +118,7 @@ fn a_relation_is_a_quotient_and_needs_both_cases() {
 fn a_run_that_stalls_fails_where_each_is_bounded() {
     let mut values = [912.0; 10];
     let steady = Expectation { min: Some(900.0), spread: Some(0.25), ..Expectation::default() };
-    assert_eq!(of(&values, &steady), Some(Judgement::Holds));
+    assert_eq!(judgement(&values, &steady), Some(Judgement::Holds));
     let lone = Expectation { spread: Some(0.25), ..Expectation::default() };
     for (value, expected) in [
         (685.0, Judgement::Holds),
@@ -127,12 +127,12 @@ fn a_run_that_stalls_fails_where_each_is_bounded() {
         (1141.0, Judgement::Fails),
     ] {
         values[3] = value;
-        assert_eq!(of(&values, &steady), Some(expected), "{value}");
-        assert_eq!(of(&values, &lone), Some(expected), "{value}");
+        assert_eq!(judgement(&values, &steady), Some(expected), "{value}");
+        assert_eq!(judgement(&values, &lone), Some(expected), "{value}");
     }
-    assert_eq!(of(&values, &Expectation { spread: None, ..steady }), Some(Judgement::Holds));
-    assert_eq!(of(&[5.0, 5.0], &lone), Some(Judgement::Undecided), "too few runs have it");
-    assert_eq!(of(&[0.0; 3], &lone), Some(Judgement::Holds));
+    assert_eq!(judgement(&values, &Expectation { spread: None, ..steady }), Some(Judgement::Holds));
+    assert_eq!(judgement(&[5.0, 5.0], &lone), Some(Judgement::Undecided), "too few runs have it");
+    assert_eq!(judgement(&[0.0; 3], &lone), Some(Judgement::Holds));
 }
 
 #[test]
@@ -144,18 +144,18 @@ fn what_is_required_is_told_in_words() {
         ..Expectation::default()
     };
     let mut cases = [case("own", &[2.0; 3]), case("other", &[2.0; 3])];
-    let told = |expectation: &Expectation, cases: &mut [CaseReport]| {
+    let wanted = |expectation: &Expectation, cases: &mut [CaseReport]| {
         let verdicts = judged(cases, expectation, Stack::NewReno, Some(RUNS));
         verdicts[0].wanted(verdicts[0].relative_to.as_deref())
     };
     let each = "each run within 25 % of the median";
-    assert_eq!(told(&both, &mut cases), format!("at least 0.97 times other, {each}"));
+    assert_eq!(wanted(&both, &mut cases), format!("at least 0.97 times other, {each}"));
     let lone = Expectation { min: None, relative_to: None, ..both };
-    assert_eq!(told(&lone, &mut cases), each);
+    assert_eq!(wanted(&lone, &mut cases), each);
 }
 
 #[test]
 fn a_figure_without_bounds_is_no_verdict() {
     let paper = Expectation { paper: Some(0.1), ..Expectation::default() };
-    assert_eq!(of(&[5.0; 3], &paper), None);
+    assert_eq!(judgement(&[5.0; 3], &paper), None);
 }

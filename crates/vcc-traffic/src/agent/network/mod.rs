@@ -27,7 +27,7 @@ pub fn set_up(plan: &GuestPlan) -> Result<()> {
     if !network.tso {
         offload::turn_off(&devices, device)?;
     }
-    let index = Index::of(device)?;
+    let index = Index::find(device)?;
     index.add_address(network.address, network.prefix_bits)?;
     devices.bring_up(device)?;
     network.neighbours.iter().try_for_each(|neighbour| index.add_neighbour(neighbour))?;

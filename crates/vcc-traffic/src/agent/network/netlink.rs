@@ -12,7 +12,7 @@ use vcc_traffic::{Doing, Result};
 pub struct Index(u32);
 
 impl Index {
-    pub fn of(device: &str) -> Result<Self> {
+    pub fn find(device: &str) -> Result<Self> {
         let doing = || format!("find the device {device}");
         let name = CString::new(device).map_err(io::Error::from).doing(doing)?;
         // SAFETY: a string with its end.

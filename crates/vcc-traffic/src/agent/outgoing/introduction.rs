@@ -44,7 +44,7 @@ impl Introduction {
                 Err(error) => return Err(error).doing(doing),
             }
         }
-        let state = TcpInfo::of(&self.socket).doing(|| "read TCP_INFO".into())?.state;
+        let state = TcpInfo::read(&self.socket).doing(|| "read TCP_INFO".into())?.state;
         if state != TCP_CLOSE {
             return Ok(false);
         }

@@ -29,7 +29,7 @@ impl Echo {
         message[4..6].copy_from_slice(&self.target.to_be_bytes());
         message[6..8].copy_from_slice(&(self.number as u16).to_be_bytes());
         message[8..16].copy_from_slice(&self.number.to_be_bytes());
-        let checksum = checksum::of(&[&message]);
+        let checksum = checksum::compute(&[&message]);
         message[2..4].copy_from_slice(&checksum.to_be_bytes());
         message
     }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn the_checksum_makes_the_sum_zero() {
         let request = Echo { target: 3, number: 0x1_2345_6789 }.to_bytes();
-        assert_eq!(checksum::of(&[&request]), 0);
+        assert_eq!(checksum::compute(&[&request]), 0);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use vcc_command::output;
 use vcc_domain::{BufferSpec, Rule, Rules};
-use vcc_engine::Act;
-use vcc_engine::FlowKey;
+use vcc_engine::{Act, FlowKey};
 use vcc_policy::{Connection, Policy, PortSelector, Role};
 use vcc_vhost::Card;
 

@@ -24,7 +24,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         vcc_underlay::check(&object)
             .map_err(|e| anyhow!("{} failed the check: {e}", file.display()))?;
         let name = object.name();
-        let said = match Underlays::load(&object)? {
+        let message = match Underlays::load(&object)? {
             Loading::Loaded => "loaded".to_owned(),
             Loading::Unchanged => "is loaded already, in this version".to_owned(),
             Loading::Replaced(1) => "replaced; 1 connection continues with this version".to_owned(),
@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 format!("replaced; {connections} connections continue with this version")
             }
         };
-        output::say(&format!("{name}: {said}\n"));
+        output::say(&format!("{name}: {message}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

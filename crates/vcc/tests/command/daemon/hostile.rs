@@ -158,7 +158,7 @@ fn no_name_is_obeyed_by_a_terminal() {
         assert!(daemon.wait_for_log("attached, port 0").contains(&format!("{TOLD}: attached")));
         assert!(daemon.is_ready().contains("red\\u001b[2J"));
         let config = place.config();
-        for (words, told) in [
+        for (words, expected) in [
             (&["status"][..], TOLD),
             (&["status"], "port\\u009b2J is not a port"),
             (&["status", "--json"], TOLD),
@@ -183,7 +183,7 @@ fn no_name_is_obeyed_by_a_terminal() {
                 String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
             let is_obeyed = |c: char| c.is_control() && c != '\n';
             assert!(!printed.contains(is_obeyed), "{words:?}: {printed:?}");
-            assert!(printed.contains(told), "{words:?}: {printed:?}");
+            assert!(printed.contains(expected), "{words:?}: {printed:?}");
         }
     });
 }

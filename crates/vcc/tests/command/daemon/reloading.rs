@@ -176,7 +176,7 @@ fn stay_on_one_cpu() {
 }
 
 fn retransmissions(stream: &TcpStream) -> u32 {
-    TcpInfo::of(stream).expect("a TCP socket").total_retrans_segs
+    TcpInfo::read(stream).expect("a TCP socket").total_retrans_segs
 }
 
 #[test]

@@ -51,8 +51,8 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
         let _guest = guest();
         let place = Place::new("watching", POLICY);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.wait_for_log("web page at http://");
-        let (_, address) = told.split_once("http://").expect("an address");
+        let log_line = daemon.wait_for_log("web page at http://");
+        let (_, address) = log_line.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
 
         let (status, metrics) = eventually(address, "/metrics", |(_, metrics)| {
@@ -113,8 +113,8 @@ fn a_nearly_full_table_is_reported() {
         let small = POLICY.replace("tenant", "max_flows = 4\ntenant");
         let place = Place::new("full", &small);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.wait_for_log("web page at http://");
-        let (_, address) = told.split_once("http://").expect("an address");
+        let log_line = daemon.wait_for_log("web page at http://");
+        let (_, address) = log_line.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         let health = |part: &str| {
             eventually(address, "/healthz", |(status, _)| status.contains(part));

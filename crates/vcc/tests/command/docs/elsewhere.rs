@@ -74,14 +74,14 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc-lab run vcc-fig11 --backend virtual", "minutes: run short by virtual_time.rs of vcc-lab"),
     ("vcc-lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs of vcc-lab"),
     ("vcc-lab report results/", "reads what others wrote: page.rs of vcc-lab"),
-    ("vcc domain --socket PATH --tap tap1", "goes on until it is killed: run by live/"),
+    ("vcc domain --socket PATH --tap tap1", "runs until it is killed: run by live/"),
     (
         "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit",
-        "goes on until it is killed: run by live/",
+        "runs until it is killed: run by live/",
     ),
     (
         "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
-        "goes on until it is killed: run by live/",
+        "runs until it is killed: run by live/",
     ),
     ("vcc-lab bench connections", "half a minute, and 1.5 GB: run short by bench.rs of vcc-lab"),
     ("vcc-lab bench datapath", "minutes: run short by bench.rs of vcc-lab"),

@@ -126,11 +126,11 @@ impl Host {
     pub fn talk(&self, until: &AtomicBool) {
         while !until.load(Ordering::Relaxed) {
             for (here, there) in self.connections().iter_mut() {
-                let mut heard = [0; 5000];
-                here.write_all(&heard).and_then(|()| there.read_exact(&mut heard)).expect("sent");
+                let mut buffer = [0; 5000];
+                here.write_all(&buffer).and_then(|()| there.read_exact(&mut buffer)).expect("sent");
                 there
                     .write_all(b"well")
-                    .and_then(|()| here.read_exact(&mut heard[..4]))
+                    .and_then(|()| here.read_exact(&mut buffer[..4]))
                     .expect("sent");
             }
             thread::sleep(Duration::from_millis(10));
@@ -181,7 +181,7 @@ impl Host {
     fn stop_daemon(&self) -> Result<(), String> {
         self.signal_daemon(libc::SIGTERM)?;
         let ended = self.daemon.lock().expect("no panic elsewhere").take();
-        let status = ended.expect("it was told").wait().expect("its end");
+        let status = ended.expect("it was asked to end").wait().expect("its end");
         if status.success() { Ok(()) } else { Err(format!("it ended with {status}")) }
     }
 
@@ -232,7 +232,7 @@ impl Host {
             if begun.elapsed() > PATIENCE {
                 signal_all(&child, libc::SIGKILL);
                 let _ = child.wait();
-                return Err(format!("not after {PATIENCE:?} (does it go on until Ctrl-C?)"));
+                return Err(format!("not after {PATIENCE:?} (does it run until Ctrl-C?)"));
             }
             thread::sleep(Duration::from_millis(10));
         };

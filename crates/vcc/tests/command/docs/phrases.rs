@@ -1,5 +1,6 @@
 //! Phrases that a reader stumbles over. Pages, comments and messages use the plain form instead.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,26 +29,9 @@ const PHRASES: &[(&str, &str)] = &[
     ("to be had", "can be obtained"),
 ];
 
-/// Files, and directories with all that is below: of pages (`.md`) the text, of sources (`.rs`) comments and
-/// string literals, which includes messages and the help of commands.
-const PLACES: &[&str] = &[
-    "crates/vcc-clang/src",
-    "crates/vcc-daemon/src",
-    "crates/vcc-export/src",
-    "crates/vcc-kube/src",
-    "crates/vcc-policy/src",
-    "crates/vcc-testing/src",
-    "crates/vcc-underlay/src",
-    "crates/vcc-view/src",
-    "crates/vcc-web/src",
-    "crates/vcc/src",
-    "crates/vcc-bench/src",
-    "crates/vcc-command/src",
-    "crates/vcc-net/src",
-    "CHANGELOG.md",
-    "README.md",
-    "docs",
-];
+/// Files, and directories with all that is below: of pages (`.md`) the text, of sources (`.rs`, `.h`) comments
+/// and string literals, which includes messages and the help of commands.
+const PLACES: &[&str] = &["crates", "engine", "fuzz/src", "CHANGELOG.md", "README.md", "docs"];
 
 /// A comment, string literal or paragraph with the line of its beginning.
 type Prose = (usize, String);
@@ -86,7 +70,11 @@ fn files(place: &Path) -> Vec<PathBuf> {
     }
     let entries = fs::read_dir(place).unwrap_or_else(|e| panic!("{}: {e}", place.display()));
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let is_text = |path: &PathBuf| path.extension().is_some_and(|it| it == "rs" || it == "md");
+    // This file has the phrases themselves.
+    let is_text = |path: &PathBuf| {
+        let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        ["rs", "h", "md"].contains(&extension) && !path.ends_with("docs/phrases.rs")
+    };
     let mut files: Vec<PathBuf> =
         paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect();
     files.retain(is_text);
@@ -131,6 +119,10 @@ fn comments_and_literals(code: &str) -> Vec<Prose> {
             }
             last_comment_line = Some(line);
             length
+        } else if rest.starts_with("/*") {
+            let length = rest.find("*/").map_or(rest.len(), |end| end + 2);
+            proses.push((line, rest[..length].to_owned()));
+            length
         } else if c == '"' {
             let length = literal_length(rest);
             proses.push((line, rest[..length].replace("\\n", " ")));
@@ -172,6 +164,11 @@ fn phrases_are_found_in_prose_alone() {
     assert_eq!(lines, [1, 3, 4], "{proses:?}");
     assert_eq!(found(&proses[0].1), ["goes on"]);
     assert_eq!(found(&proses[1].1), ["for want of"]);
+
+    let header = "/*\n * It goes\n * on.\n */\nint goes_on; /* to be had */";
+    let proses = comments_and_literals(header);
+    assert_eq!(found(&proses[0].1), ["goes on"]);
+    assert_eq!((found(&proses[1].1), proses[1].0), (vec!["to be had"], 5));
 
     let page = "A line\nof two.\n\n```sh\ngoes on\n```\n| one |\n| two |\n";
     let lines: Vec<usize> = paragraphs(page).iter().map(|(line, _)| *line).collect();

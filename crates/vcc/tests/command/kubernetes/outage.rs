@@ -27,7 +27,7 @@ impl Agent {
     /// Until it says that it waits for the cluster's policies before it takes ports over.
     #[track_caller]
     fn waits_for_a_policy(&self) {
-        self.comes_to("it says so", || {
+        self.comes_to("it reports it", || {
             self.vcc("status").stderr.contains("as soon as the cluster's policies arrive")
         });
     }
@@ -35,7 +35,7 @@ impl Agent {
     /// Until it has a policy of the cluster in force.
     #[track_caller]
     fn keeps_running(&self) {
-        self.comes_to("it goes on", || self.vcc("policy show").stdout.contains("base/r"));
+        self.comes_to("it continues", || self.vcc("policy show").stdout.contains("base/r"));
         self.has_ports(&[("port", "acme")]);
     }
 
@@ -84,8 +84,8 @@ fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
                 == 2
         });
         assert_eq!(agent.status()["problems"], json!([]));
-        let told = log();
-        let (_, address) = told.split_once("web page at http://").expect("an address");
+        let log_text = log();
+        let (_, address) = log_text.split_once("web page at http://").expect("an address");
         let address = address.split('/').next().expect("an address");
         // Answers may be a second old.
         std::thread::sleep(Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! Policies come into force, and `kubectl` says so.
+//! Policies come into force, and `kubectl` shows it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -88,7 +88,9 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         let twice = "spec.rules[1].name: the rule in spec.rules[0].name also has the name `r`";
         assert!(messages.contains(twice), "{messages}");
         assert!(messages.contains("spec.rules[1].pool: "), "{messages}");
-        agent.comes_to("it is told", || field(cluster, "vccpolicy/base", ".status.refused") == "1");
+        agent.comes_to("it is reported", || {
+            field(cluster, "vccpolicy/base", ".status.refused") == "1"
+        });
         assert!(field(cluster, "vccpolicy/base", ".status.message").contains(twice));
         assert_eq!(agent.status()["epoch"], epoch, "nothing has changed");
 

@@ -85,10 +85,10 @@ fn what_the_checker_refuses_no_node_puts_in_force() {
             }
             let status = format!("vccpolicy/{name}");
             agent.comes_to(toml, || field(cluster, &status, ".status.refused") == "1");
-            let told = field(cluster, &status, ".status.message");
+            let message = field(cluster, &status, ".status.message");
             assert!(
-                sentences.iter().any(|sentence| told.contains(sentence)),
-                "{toml}: {sentences:?}: {told}"
+                sentences.iter().any(|sentence| message.contains(sentence)),
+                "{toml}: {sentences:?}: {message}"
             );
         }
         assert!(by_the_server >= 7, "{by_the_server}");

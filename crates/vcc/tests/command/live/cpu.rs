@@ -51,9 +51,9 @@ fn assert_unseen_without_rights() {
     let mut setpriv = Command::new("setpriv");
     setpriv.args(["--bounding-set", "-sys_ptrace"]).arg(command().get_program());
     let output = setpriv.args(["ports", "--json"]).output().expect("setpriv");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(told.matches("cannot read whether guests wait for a CPU").count(), 1, "{told}");
-    assert!(told.contains("root, or CAP_SYS_PTRACE"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(stderr.matches("cannot read whether guests wait for a CPU").count(), 1, "{stderr}");
+    assert!(stderr.contains("root, or CAP_SYS_PTRACE"), "{stderr}");
     assert!(first(&output.stdout)["cpu_idle"].is_null());
 }
 

@@ -39,8 +39,8 @@ fn explained(socket: &Path, file: &str) {
     let connection = ["explain", "192.0.2.1:40000", "192.0.2.2:5001", "--device", "tap0"];
     let printed: CommandOutput =
         at(socket).args(connection).args(["--file", file]).output().expect("the command").into();
-    let told = printed.well();
-    assert!(told.starts_with("rule 1 `first` matches (tenant deep, role client)"), "{told}");
+    let output = printed.well();
+    assert!(output.starts_with("rule 1 `first` matches (tenant deep, role client)"), "{output}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn is_acknowledged(stream: &TcpStream) -> bool {
 
 /// May the guest be sent the second part? What is acknowledged it has perhaps not read.
 fn has_window(stream: &TcpStream) -> bool {
-    let info = TcpInfo::of(stream).expect("a TCP socket");
+    let info = TcpInfo::read(stream).expect("a TCP socket");
     info.snd_wnd_bytes as usize >= STOPPED_BYTES
 }
 
@@ -67,7 +67,7 @@ fn to_stopped_guest(vm: &mut Vm, meanwhile: &mut dyn FnMut(&TcpStream, &[u8]) ->
     stream.write_all(&noise[BEFORE_BYTES..stopped_until]).expect("the second part");
     eventually("the second part is acknowledged", || is_acknowledged(&stream));
     let sent_bytes = stopped_until + meanwhile(&stream, &noise[stopped_until..]);
-    vm.go_on().expect("it goes on");
+    vm.go_on().expect("it continues");
     end_to_guest(vm, stream, &noise, sent_bytes);
 }
 

@@ -7,7 +7,7 @@ mod shape;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use vcc_engine::Field;
+use vcc_engine::{Field, export};
 use vcc_kube::status::{Activity, Group, NodeStatus, PolicyOnNode, PolicyStatus};
 
 use golden::Golden;
@@ -97,7 +97,7 @@ fn metrics() {
 #[test]
 fn fields_of_an_export() {
     let lines = Field::ALL.iter().map(|field| format!("{} {}", field.name, field.place));
-    let format = format!("format {}", vcc_export::FORMAT);
+    let format = format!("format {}", export::FORMAT);
     Golden::read("export").assert_all(&lines.chain([format]).collect());
 }
 

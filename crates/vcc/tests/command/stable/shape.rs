@@ -38,8 +38,8 @@ impl Shape {
         let mut lines = Vec::new();
         for (path, kinds) in &self.0 {
             let is_all = kinds.len() == 1 && !is_known(path);
-            let told = kinds.iter().filter(|kind| **kind != NULL || is_all);
-            lines.extend(told.map(|kind| format!("{path} {kind}")));
+            let named = kinds.iter().filter(|kind| **kind != NULL || is_all);
+            lines.extend(named.map(|kind| format!("{path} {kind}")));
         }
         lines
     }

@@ -16,7 +16,7 @@ pub(super) struct Counter {
     answers: bool,
     has_data: bool,
     /// An option has left.
-    told: bool,
+    reported: bool,
 }
 
 const INITIAL: u32 = 5;
@@ -85,16 +85,16 @@ impl Laws {
     /// The option goes with each segment that has room for it and no data, if it is news.
     pub(super) fn counter_reports(&mut self, segment: &Segment, action: &Action) {
         let empty = segment.payload_bytes == 0 && segment.flags & FIN == 0;
-        let news = self.due_bytes > 0 || !self.counter.told;
+        let news = self.due_bytes > 0 || !self.counter.reported;
         let wanted = empty && news && segment.option_room_bytes >= 8;
         assert_eq!(u32::from(action.emit) == sys::EMIT_PACK, wanted, "{}", self.due_bytes);
         if !wanted {
             return;
         }
         self.counts.packs += 1;
-        let told = (action.feedback.ect0_bytes, action.feedback.ce_bytes);
+        let reported = (action.feedback.ect0_bytes, action.feedback.ce_bytes);
         let counted = (self.ect0_bytes & COUNTER_MASK, self.ce_bytes & COUNTER_MASK);
-        assert_eq!((u64::from(told.0), u64::from(told.1)), counted, "counters");
-        (self.due_bytes, self.due_ce, self.counter.told) = (0, false, true);
+        assert_eq!((u64::from(reported.0), u64::from(reported.1)), counted, "counters");
+        (self.due_bytes, self.due_ce, self.counter.reported) = (0, false, true);
     }
 }

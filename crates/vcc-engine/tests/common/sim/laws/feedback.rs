@@ -59,9 +59,9 @@ impl Laws {
         }
         self.counts.packs += u64::from(emitted == sys::EMIT_PACK);
         self.counts.facks += u64::from(emitted == sys::EMIT_FACK);
-        let told = (action.feedback.ect0_bytes, action.feedback.ce_bytes);
+        let reported = (action.feedback.ect0_bytes, action.feedback.ce_bytes);
         let counted = (self.ect0_bytes & COUNTER_MASK, self.ce_bytes & COUNTER_MASK);
-        assert_eq!((u64::from(told.0), u64::from(told.1)), counted, "counters");
+        assert_eq!((u64::from(reported.0), u64::from(reported.1)), counted, "counters");
         (self.due_bytes, self.due_ce) = (0, false);
     }
 }

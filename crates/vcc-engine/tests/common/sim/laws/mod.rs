@@ -39,7 +39,7 @@ struct Offer {
 }
 
 impl Offer {
-    fn of(segment: &Segment, wscale: u8, flags: u16) -> Self {
+    fn from_segment(segment: &Segment, wscale: u8, flags: u16) -> Self {
         Offer {
             seen: true,
             scales: segment.options & sys::OPT_WSCALE as u16 != 0,
@@ -235,7 +235,7 @@ impl Laws {
                 self.counter.asked |= action.flags & ECN_BITS == ECN_BITS;
                 self.guest_asked |= segment.flags & ECN_BITS != 0;
             }
-            self.guest = Offer::of(segment, segment.wscale, action.flags);
+            self.guest = Offer::from_segment(segment, segment.wscale, action.flags);
             return;
         }
         self.reset |= segment.flags & RST != 0;
@@ -362,7 +362,7 @@ impl Laws {
         }
         self.peer_wscale = segment.wscale.min(14);
         self.peer_iss = segment.seq;
-        self.peer = Offer::of(segment, action.wscale, segment.flags);
+        self.peer = Offer::from_segment(segment, action.wscale, segment.flags);
         if ours && segment.flags & ACK == 0 && !self.guest_opens {
             self.offered = true;
         } else if segment.options & sys::OPT_HELLO as u16 != 0 && self.offered && self.peer_marks()

@@ -111,6 +111,6 @@ impl Flow {
     }
 
     pub fn into_result(self) -> FlowResult {
-        FlowResult::of(self.sender.into_half(), self.receiver.into_half())
+        FlowResult::from_halves(self.sender.into_half(), self.receiver.into_half())
     }
 }

@@ -29,7 +29,7 @@ pub fn make_known(
     drop(accept(listener)?);
     sender.shutdown(Shutdown::Write).doing(|| "end a connection".into())?;
     let began = Instant::now();
-    while TcpInfo::of(&sender).doing(|| "read TCP_INFO".into())?.state != TCP_CLOSE {
+    while TcpInfo::read(&sender).doing(|| "read TCP_INFO".into())?.state != TCP_CLOSE {
         if began.elapsed() > PATIENCE {
             let problem = "the connection that teaches the kernel its route does not end";
             return Err(Error::Traffic { flow: 0, problem: problem.into() });

@@ -15,7 +15,7 @@ impl SenderView {
     }
 
     pub fn state(&self) -> Result<SenderState> {
-        let info = TcpInfo::of(&self.0).doing(|| "read TCP_INFO".into())?;
+        let info = TcpInfo::read(&self.0).doing(|| "read TCP_INFO".into())?;
         Ok(SenderState { acked_bytes: info.bytes_acked, cwnd_segs: info.snd_cwnd_segs })
     }
 }

@@ -101,12 +101,12 @@ fn each_verdict_is_told_from_the_others() {
     let judged = |judgement| {
         let mut report = report(true, true);
         report.cases[0].verdicts[0].judgement = judgement;
-        report.outcome = Outcome::of(&report.cases);
+        report.outcome = Outcome::from_cases(&report.cases);
         report
     };
     let mut quick = judged(Judgement::NotJudged);
     quick.schedule.runs = 1;
-    for (report, told, counted) in [
+    for (report, expected, counted) in [
         (report(true, true), "Reproduced", "1 result: 1 reproduced."),
         (report(true, false), "Not reproduced", "1 result: 1 not reproduced."),
         (report(false, false), "Not valid", "1 result: 1 not valid."),
@@ -115,7 +115,7 @@ fn each_verdict_is_told_from_the_others() {
         (quick, "Figures only", "1 result: 1 with figures only."),
     ] {
         let page = page(vec![report]);
-        assert!(page.contains(&format!("</span>{told}</span>")), "{told}");
+        assert!(page.contains(&format!("</span>{expected}</span>")), "{expected}");
         assert!(page.contains(counted), "{counted}");
     }
 }

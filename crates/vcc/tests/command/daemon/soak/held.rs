@@ -91,7 +91,7 @@ impl Held {
     }
 
     /// In words, for a line of figures.
-    pub fn told(&self) -> String {
+    pub fn in_words(&self) -> String {
         let [descriptors, threads, pinned, kernel_bytes] = self.counts();
         let kernel_kib = kernel_bytes / 1024;
         format!(
@@ -103,7 +103,7 @@ impl Held {
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.kernel_bytes;
-        write!(f, "{} ({bytes} bytes): {:?}", self.told(), self.descriptors)
+        write!(f, "{} ({bytes} bytes): {:?}", self.in_words(), self.descriptors)
     }
 }
 

@@ -96,12 +96,12 @@ fn work(pid: u32, time: Duration, parts: &[Part], meanwhile: impl Fn()) -> (Stri
             }
         });
         drop(end);
-        let told = begun.into_iter().map(|(what, part)| {
+        let counts = begun.into_iter().map(|(what, part)| {
             let times = part.join().expect("a part of the load");
             assert!(times > 0, "{what}: none");
             format!("{times} {what}")
         });
-        (told.collect::<Vec<_>>().join(", "), memory)
+        (counts.collect::<Vec<_>>().join(", "), memory)
     })
 }
 
@@ -126,8 +126,8 @@ fn assert_flat(what: &str, pid: u32, work: impl Fn(Duration) -> (String, Memory)
         "figure: {what}, {} s: {load}; at rest before that and after: {before_kib} and {after_kib} KiB of \
          memory, {} and {}",
         (length - warm_up).as_secs(),
-        before.told(),
-        after.told()
+        before.in_words(),
+        after.in_words()
     );
 }
 
@@ -137,8 +137,8 @@ fn a_daemon_holds_no_more_after_a_long_time() {
         ip("link set lo up");
         let place = &Place::new("soak", load::AT_REST);
         let daemon = place.run_at("127.0.0.1:0");
-        let told = daemon.wait_for_log("web page at http://");
-        let (_, address) = told.split_once("http://").expect("an address");
+        let log_line = daemon.wait_for_log("web page at http://");
+        let (_, address) = log_line.split_once("http://").expect("an address");
         let address = address.trim_end_matches('/');
         let pid = daemon.child.id();
         let work = |time| {

@@ -30,7 +30,7 @@ fn moves() -> usize {
 fn report(what: &str, mut silences: Vec<Duration>) {
     silences.sort();
     println!(
-        "figure: {} migrations {what}; the transfer goes on after {:.1?} at the median, {:.1?} at \
+        "figure: {} migrations {what}; the transfer continues after {:.1?} at the median, {:.1?} at \
          most",
         silences.len(),
         silences[silences.len() / 2],

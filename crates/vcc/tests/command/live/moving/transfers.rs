@@ -64,7 +64,7 @@ fn pause_until(has_moved: &AtomicBool) {
     }
 }
 
-/// How long after the move the transfer went on.
+/// How long after the move the transfer continued.
 fn after(moved: Instant, parts_at: &[Instant]) -> Duration {
     let next = parts_at.iter().find(|at| **at > moved);
     *next.expect("a transfer that lasts longer than the move") - moved

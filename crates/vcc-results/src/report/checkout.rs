@@ -1,9 +1,8 @@
 //! The files that a checkout has of its records: data, a page of each, and the tables of others.
 
-use super::folder::{Folder, unreadable};
-use crate::report::markdown::{fill_markdown, page};
-use crate::report::{Headline, Results};
-use crate::result::{Backend, Stack};
+use super::Results;
+use super::markdown::{fill_markdown, page};
+use super::record::{Folder, Known, files_in, unreadable};
 use crate::{Error, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,17 +10,6 @@ use std::path::{Path, PathBuf};
 const DATA: &str = "results/data";
 const PAGES: &str = "docs/results";
 const MARKER: &str = "<!-- measured:";
-
-/// What the file of an experiment states about its tables.
-#[derive(Debug, Clone)]
-pub struct Known {
-    /// Those of a run without options.
-    pub backend: Backend,
-    pub stack: Stack,
-    /// What it shows, if that is more than its title.
-    pub claim: Option<String>,
-    pub headline: Option<Headline>,
-}
 
 /// Files to be written, and what became of the results.
 #[derive(Debug)]
@@ -48,7 +36,7 @@ pub fn record(
         let path = Path::new(PAGES).join(format!("{name}.md"));
         files.push((path, page(name, record)));
     }
-    let mut pages = self::files(&root.join("docs"), "md")?;
+    let mut pages = files_in(&root.join("docs"), "md")?;
     pages.push(root.join("README.md"));
     for path in pages {
         let text = fs::read_to_string(&path).map_err(|source| unreadable(&path, source))?;
@@ -64,13 +52,5 @@ pub fn record(
     Ok(Recorded { files, names, left_out })
 }
 
-/// The files of a folder with this extension, sorted.
-pub(super) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
-    let list = || -> std::io::Result<Vec<PathBuf>> {
-        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect()
-    };
-    let mut paths = list().map_err(|source| unreadable(folder, source))?;
-    paths.retain(|path| path.extension().is_some_and(|it| it == extension) && path.is_file());
-    paths.sort();
-    Ok(paths)
-}
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, io, thread};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use vcc_guest::{CongestionControls, Error, names};
+use vcc_lab::congestion_controls::{CongestionControls, Error, names};
 use vcc_testing::can_attach;
 
 /// All names that the kernel currently accepts for TCP_CONGESTION, of any process.
@@ -96,13 +96,13 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
     let others = load();
     let Err(error) = CongestionControls::load(&["dctcp", "dctpc"]) else { panic!("dctpc") };
     assert!(matches!(error, Error::Unknown { .. }), "{error}");
-    let said = error.to_string();
-    assert!(said.contains("`dctpc`") && said.contains("reno"), "{said}");
+    let message = error.to_string();
+    assert!(message.contains("`dctpc`") && message.contains("reno"), "{message}");
     for name in names() {
-        assert!(said.contains(name), "{said}");
+        assert!(message.contains(name), "{message}");
     }
     for name in kernel_names(&others) {
-        assert!(!said.contains(&name), "a registered name must not be offered: {said}");
+        assert!(!message.contains(&name), "a registered name must not be offered: {message}");
     }
 }
 

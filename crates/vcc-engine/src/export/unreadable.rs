@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::FORMAT;
+use super::FORMAT;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {

@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
-use vcc_guest::CongestionControls;
+use vcc_lab::congestion_controls::CongestionControls;
 use vcc_port::Netns;
 
 pub use host::congestion_control;

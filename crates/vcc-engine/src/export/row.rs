@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use crate::{Field, FlowState, Underlay, sys};
 use serde::{Deserialize, Serialize};
-use vcc_engine::{Field, FlowState, Underlay, sys};
 
 /// A connection that continues on another host: its ends, its VLAN, and what describes it.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Row {
     pub fn from_connection(it: &Connection) -> Self {
         // One that only the process which loaded it can name has no name elsewhere either.
         let underlay = Underlay::from_number(it.state.underlay).map_or("", Underlay::name);
-        let numbers = Field::ALL.iter().map(|field| field.of(&it.state)).collect();
+        let numbers = Field::ALL.iter().map(|field| field.value_in(&it.state)).collect();
         let place = if it.inside { Some(it.vlan.unwrap_or(0) | INSIDE) } else { it.vlan };
         Row(it.guest, it.peer, place, underlay.to_owned(), numbers)
     }

@@ -34,7 +34,7 @@ struct Footer {
     crc32: u32,
 }
 
-/// Of the connections, those that [can travel](vcc_engine::FlowState::can_travel). `written_by`:
+/// Of the connections, those that [can travel](crate::FlowState::can_travel). `written_by`:
 /// this program and its version.
 pub fn write(written_by: &str, device: &str, all: &[Connection]) -> String {
     let travel: Vec<&Connection> = all.iter().filter(|it| it.state.can_travel()).collect();

@@ -3,7 +3,7 @@
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::list;
+use super::list;
 
 /// The kernel's maximum (TCP_CA_NAME_MAX without the NUL).
 pub(crate) const MAX_BYTES: usize = 15;

@@ -1,8 +1,6 @@
-use vcc_engine::{Field, FlowState, Underlay, sys};
-
-use crate::row::default_underlay;
-
+use super::row::default_underlay;
 use super::*;
+use crate::{Field, FlowState, Underlay, sys};
 
 fn flow(guest: &str, peer: &str, vlan: Option<u16>) -> Connection {
     let mut state = FlowState::travelling(Underlay::built_in().last().expect("one"));
@@ -51,7 +49,7 @@ fn what_is_written_is_read() {
     assert_eq!((v6.peer.to_string(), v6.vlan), ("[fd00::2]:80".into(), Some(7)));
     assert_eq!((v4.inside, v6.inside), (false, true));
     for (field, number) in Field::ALL.iter().zip(1..) {
-        assert_eq!(field.of(&v6.state), number, "{}", field.name);
+        assert_eq!(field.value_in(&v6.state), number, "{}", field.name);
     }
     assert_eq!(v6.state.underlay, Underlay::built_in().last().unwrap().number());
     assert!(two().len() < 2 * 400 + 700, "a few hundred bytes a connection");
@@ -134,9 +132,9 @@ fn an_export_of_a_released_version_is_read() {
     let [flow] = &flows[..] else { panic!("{} connections", flows.len()) };
     assert_eq!((flow.guest.to_string(), flow.peer.port()), ("192.0.2.1:40000".into(), 80));
     assert!(flow.state.can_travel() && flow.state.depends_on_translation());
-    let described = |name| Field::named(name).expect("a field").of(&flow.state);
+    let described = |name| Field::named(name).expect("a field").value_in(&flow.state);
     assert_eq!((described("wscale_peer"), described("wscale_shown")), (10, 5));
-    let arrived = flow.state.arrive(&vcc_engine::Params::default(), 1);
+    let arrived = flow.state.arrive(&crate::Params::default(), 1);
     assert!(arrived.is_some(), "it continues with this version");
     // Whoever needs more refuses what that version has written.
     let header: Header = serde_json::from_str(text.lines().next().unwrap()).unwrap();
@@ -158,7 +156,7 @@ fn what_a_later_version_adds_is_as_in_a_new_connection() {
     row[4].as_array_mut().unwrap().pop();
     let row: Row = serde_json::from_value(row).unwrap();
     let read = row.connection(&fields).expect("a connection").state;
-    let of = |name: &str, state: &FlowState| Field::named(name).unwrap().of(state);
+    let of = |name: &str, state: &FlowState| Field::named(name).unwrap().value_in(state);
     assert_eq!(of(&earlier[0], &read), 1);
     assert_eq!(of(last, &read), of(last, &FlowState::travelling(default_underlay())));
 }

@@ -141,7 +141,7 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
         let underlay: Underlay = trial.underlay.parse().expect("an underlay");
         let mut params = Params::default();
         params.0.underlay = underlay.number();
-        let _port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+        let _port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
         let path = Path::new(trial.mark_every);
         // Before the guest connects, which may not try again after a refusal.
         let listen = |port| listener(PEER, port, &trial.native);

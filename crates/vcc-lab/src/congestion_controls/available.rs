@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Error, Result, list, names};
+use super::{Error, Result, list, names};
 
 const PATH: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bed::{Outcome, Trial, run};
 use stack::{Role, Stack, lwip, netstack};
-use vcc_guest::CongestionControls;
+use vcc_lab::congestion_controls::CongestionControls;
 use vcc_testing::{can_attach, skip};
 
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -64,12 +64,12 @@ fn check(name: &str, trials: &[Trial]) {
         let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let most = shares.iter().copied().fold(0.0, f64::max);
         let what = if sends { "sends" } else { "receives" };
-        let told = format!("{name} {what}: {mean:.3} of its share, {least:.3} to {most:.3}");
-        eprintln!("figure: {told}, in {} trials", shares.len());
+        let line = format!("{name} {what}: {mean:.3} of its share, {least:.3} to {most:.3}");
+        eprintln!("figure: {line}, in {} trials", shares.len());
         for (share, trial) in shares.iter().zip(&trials) {
             assert!(ONE.contains(share), "{share:.3}: {trial:?}");
         }
-        assert!(MEAN.contains(&mean), "{told}");
+        assert!(MEAN.contains(&mean), "{line}");
     }
 }
 
@@ -165,7 +165,7 @@ fn linux_has_its_share_of_heavy_marking() {
                 vec![trial; 3]
             })
             .collect();
-        let mut told = format!("Linux, timestamps {timestamps}, opens {opens}, nodelay {nodelay}:");
+        let mut line = format!("Linux, timestamps {timestamps}, opens {opens}, nodelay {nodelay}:");
         for trials in trials.chunks(3) {
             let outcomes = outcomes(trials);
             for outcome in &outcomes {
@@ -174,9 +174,9 @@ fn linux_has_its_share_of_heavy_marking() {
             }
             let mut shares: Vec<f64> = outcomes.iter().map(Outcome::share).collect();
             shares.sort_by(f64::total_cmp);
-            told += &format!(" {:.2} every {},", shares[1], trials[0].mark_every);
+            line += &format!(" {:.2} every {},", shares[1], trials[0].mark_every);
             assert!(ONE.contains(&shares[1]), "{shares:.2?}: {:?}", trials[0]);
         }
-        eprintln!("figure: {told} medians of three");
+        eprintln!("figure: {line} medians of three");
     }
 }

@@ -173,7 +173,7 @@ pub fn lwip() -> Result<Stack, String> {
 fn build(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name}: {e}"))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    let last = told.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     if output.status.success() { Ok(()) } else { Err(format!("{name}: {last}")) }
 }

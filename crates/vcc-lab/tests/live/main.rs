@@ -11,7 +11,7 @@ mod wire;
 
 use std::path::Path;
 
-use vcc_guest::CongestionControls;
+use vcc_lab::congestion_controls::{self, CongestionControls};
 use vcc_testing::{can_attach, isolated, skip, tun};
 
 use wire::{Connection, Link, Wire};
@@ -32,7 +32,7 @@ fn with_connection(
         return;
     }
     isolated(|| {
-        let controls = CongestionControls::load(vcc_guest::names()).expect("registered");
+        let controls = CongestionControls::load(congestion_controls::names()).expect("registered");
         let mut wire = Wire::create(&controls, link);
         let connection = wire.connect(sender, receiver);
         test(wire, connection);

@@ -1,6 +1,7 @@
 use std::fs;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use vcc_engine::Slot;
 use vcc_testing::on_a_host;
 
 use super::*;
@@ -34,8 +35,11 @@ fn an_underlay_of_another_version_is_told_and_replaced() {
         bytes[head + 8] += 1;
         map.update(&[0; 4], &bytes, MapFlags::ANY).expect("written");
 
-        let [said] = &Underlays::know().expect("read")[..] else { panic!("one is refused") };
-        assert!(said.starts_with("the underlay gentle was built for another version"), "{said}");
+        let [message] = &Underlays::know().expect("read")[..] else { panic!("one is refused") };
+        assert!(
+            message.starts_with("the underlay gentle was built for another version"),
+            "{message}"
+        );
         assert!("gentle".parse::<Underlay>().is_err(), "nothing can name it");
         // Another one does not take its place, where connections may still be.
         let other = gentle(4);
@@ -54,7 +58,7 @@ fn a_replacement_that_was_left_half_way_is_finished() {
         let (before, after) = (gentle(8), gentle(4));
         Underlays::load(&before).expect("loaded");
         let slot = Slot::from_index(1).expect("a slot");
-        pinned::pin(slot, &after).expect("pinned");
+        pin(slot, &after).expect("pinned");
         assert_eq!(slots(), [0, 1]);
         // A daemon asks with each policy, and must not hold more each time.
         let name = || slot.underlay().expect("it is known").name().as_ptr();

@@ -7,10 +7,11 @@ use std::time::Duration;
 use vcc_engine::{Underlay, sys};
 use vcc_underlay::Object;
 
-use super::{Underlays, pinned};
-use crate::host::{Found, require_capabilities};
+use super::{Found, Host, require_capabilities};
+use crate::policy::SharedPolicy;
 use crate::sweep::Sweep;
-use crate::{Error, Host, Result, SharedPolicy, lock, params, pins};
+use crate::underlays::{Underlays, pin, unpin};
+use crate::{Error, Result, lock, params, pins};
 
 /// The result of loading an underlay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Underlays {
                 let slot = now.free_slot()?;
                 now = now.with(slot, object.clone());
                 let host = Changed::to(&now).map_err(|e| refused(e, object))?;
-                pinned::pin(slot, object)?;
+                pin(slot, object)?;
                 host.put_in_force()?;
                 slot
             }
@@ -66,10 +67,10 @@ impl Underlays {
             moved += move_connections(other.number(), slot.number())?.connections;
             now = now.without(*other);
             let host = Changed::to(&now)?;
-            pinned::unpin(*other)?;
+            unpin(*other)?;
             host.put_in_force()?;
         }
-        now.tell();
+        now.name_here();
         Ok(match same {
             _ if !others.is_empty() => Loading::Replaced(moved),
             None => Loading::Loaded,
@@ -103,11 +104,11 @@ impl Underlays {
         }
         let next = now.without(slot);
         let host = Changed::to(&next)?;
-        pinned::unpin(slot)?;
+        unpin(slot)?;
         // From here on they continue by NewReno; then each by the underlay that is wanted.
         host.put_in_force()?;
         let moved = move_connections(slot.number(), to.number())?;
-        next.tell();
+        next.name_here();
         Ok(Unloading { to, connections: moved.connections, rules: moved.rules, ports: moved.ports })
     }
 
@@ -189,3 +190,6 @@ fn move_connections(from: u8, to: u8) -> Result<Moved> {
     }
     Ok(moved)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@
 use libbpf_rs::{ErrorKind, Link, MapCore, MapType, OpenMapMut, OpenObject};
 use vcc_port::object;
 
-use crate::list::Known;
-use crate::{Error, Result, names};
+use super::list::Known;
+use super::{Error, Result, names};
 
 /// More than a handful of collisions indicate another problem.
 const ATTEMPTS: usize = 64;
