@@ -46,7 +46,6 @@ mod testing;
 mod timer;
 mod timers;
 mod trace;
-mod unparsed_tcp;
 
 pub use ack::ack_to_guest;
 pub use bytes::BadBytes;
