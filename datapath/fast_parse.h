@@ -93,28 +93,25 @@ static __always_inline bool parse_fast(struct __sk_buff *skb, enum direction dir
 	asm volatile("" : "+r"(l4_off));
 	if (l4_off > HEADERS_MAX_BYTES)
 		return false;
-	struct tcphdr *tcp = data + l4_off;
+	struct tcp_header *tcp = data + l4_off;
 
 	if ((void *)(tcp + 1) > end)
 		return false;
-	fr->data_off_flags = bpf_ntohs(*(__be16 *)((void *)tcp + 12));
+	fr->data_off_flags = bpf_ntohs(tcp->data_off_flags);
 	uint32_t header_bytes = tcp_header_bytes(fr);
 
-	s->flags = fr->data_off_flags & 0x1ff;
+	s->flags = fr->data_off_flags & TCP_FLAGS_MASK;
 	if ((s->flags | TCP_PSH | TCP_ECN_BITS) != (TCP_ACK | TCP_PSH | TCP_ECN_BITS) ||
 	    header_bytes < sizeof(*tcp) || tcp_bytes < (int32_t)header_bytes)
 		return false;
 	key->guest_port = dir == FROM_GUEST ? tcp->source : tcp->dest;
 	key->peer_port = dir == FROM_GUEST ? tcp->dest : tcp->source;
-	s->seq = bpf_ntohl(tcp->seq);
-	s->ack = bpf_ntohl(tcp->ack_seq);
-	s->window = bpf_ntohs(tcp->window);
+	read_numbers(s, tcp);
 	s->payload_bytes = (uint32_t)tcp_bytes - header_bytes;
-	s->seg_bytes = s->payload_bytes > skb->gso_size ? skb->gso_size : 0;
+	s->seg_bytes = seg_bytes_of(s->payload_bytes, skb->gso_size);
 	uint32_t options_bytes = header_bytes - sizeof(*tcp);
 
-	if (!s->payload_bytes)
-		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
+	find_option_room(s, header_bytes, true);
 	return !options_bytes || parse_fast_options(tcp + 1, end, options_bytes, s, &fr->options);
 }
 

@@ -16,7 +16,7 @@
 union fragment_heads {
 	struct iphdr v4;
 	uint8_t extension[8];
-	uint8_t tcp[TCP_HEADER_BYTES];
+	struct tcp_header tcp;
 };
 
 /*
@@ -65,21 +65,19 @@ VCC_APART int parse_first_fragment(struct __sk_buff *skb, struct work *w)
 
 	/* A length by a wrong IP header may be negative. */
 	if (!off || bytes > skb->len || off + bytes > skb->len ||
-	    bpf_skb_load_bytes(skb, off, h.tcp, sizeof(h.tcp)))
+	    bpf_skb_load_bytes(skb, off, &h.tcp, sizeof(h.tcp)))
 		return false;
-	const struct tcphdr *tcp = (const struct tcphdr *)h.tcp;
-	uint16_t data_off_flags = bpf_ntohs(((const __be16 *)h.tcp)[6]);
-	uint32_t header_bytes = (uint32_t)(data_off_flags >> 12) * 4;
+	const struct tcp_header *tcp = &h.tcp;
+	uint16_t data_off_flags = bpf_ntohs(tcp->data_off_flags);
+	uint32_t header_bytes = data_offset_bytes(data_off_flags);
 	struct vcc_segment *s = &w->segment;
 
 	if (header_bytes < sizeof(*tcp) || bytes < header_bytes)
 		return false;
 	w->key.guest_port = tcp->source;
 	w->key.peer_port = tcp->dest;
-	s->seq = bpf_ntohl(tcp->seq);
-	s->ack = bpf_ntohl(tcp->ack_seq);
-	s->window = bpf_ntohs(tcp->window);
-	s->flags = data_off_flags & 0x1ff;
+	read_numbers(s, tcp);
+	s->flags = data_off_flags & TCP_FLAGS_MASK;
 	s->payload_bytes = bytes - header_bytes;
 	s->now_us = now_us();
 	return flags_sane(s->flags);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Parses TCP options: their values, their offsets, and whether they and the flags are valid. */
+/*
+ * Parses TCP options: their values, their offsets, and whether they are valid. Both shells compile
+ * this file; each has its own way to the bytes (load_options.h).
+ */
 #ifndef VCC_OPTIONS_H
 #define VCC_OPTIONS_H
 
-#include <linux/bpf.h>
-#include <linux/types.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
-
 #include "abi.h"
-#include "bounds.h"
 #include "sack.h"
-
-#define PARSED		  COUNT_MAX /* the frame is TCP and well-formed */
-#define OPTIONS_MAX_BYTES 40
-#define TCP_HEADER_BYTES  20
+#include "tcp_header.h"
 
 /* Option kinds (RFC 9293, 3.1; RFC 2018; RFC 7323). */
 #define KIND_END	    0
@@ -39,17 +33,6 @@
 /* NOP NOP Timestamps 10: the only options of nearly every segment (RFC 7323, appendix A). */
 #define TIMESTAMPS_ONLY 0x0101080a
 
-/*
- * No TCP sends or accepts SYN with RST, or a segment without SYN, ACK and RST. SYN with FIN counts
- * as sane, because some accept it as a SYN: Linux in SYN-SENT, others in LISTEN.
- */
-static __always_inline bool flags_sane(uint16_t flags)
-{
-	if (flags & TCP_SYN)
-		return !(flags & TCP_RST);
-	return flags & (TCP_ACK | TCP_RST);
-}
-
 /* Offsets of option values from the start of the TCP header; 0: not present. */
 struct option_places {
 	uint64_t ours; /* mask of the option bytes to strip; bit 0 is the first byte */
@@ -72,29 +55,29 @@ struct option_walk {
 	struct option_places *places;
 };
 
-static __always_inline uint32_t be24(const struct option_walk *w, uint32_t at)
+VCC_INLINE uint32_t be24(const struct option_walk *w, uint32_t at)
 {
 	return (uint32_t)w->bytes[at & 63] << 16 | (uint32_t)w->bytes[(at + 1) & 63] << 8 |
 	       w->bytes[(at + 2) & 63];
 }
 
-static __always_inline uint32_t be32(const struct option_walk *w, uint32_t at)
+VCC_INLINE uint32_t be32(const struct option_walk *w, uint32_t at)
 {
 	return (uint32_t)w->bytes[at & 63] << 24 | be24(w, at + 1);
 }
 
-static __always_inline struct vcc_sack_block sack_block(const struct option_walk *w, uint32_t at)
+VCC_INLINE struct vcc_sack_block sack_block(const struct option_walk *w, uint32_t at)
 {
 	return (struct vcc_sack_block){ .left = be32(w, at), .right = be32(w, at + 4) };
 }
 
 /* A mask of `length` bytes of the options from `at`, one bit per byte. */
-static __always_inline uint64_t option_bytes(uint32_t at, uint32_t length)
+VCC_INLINE uint64_t option_bytes(uint32_t at, uint32_t length)
 {
 	return ((1ull << (length & 63)) - 1) << (at & 63);
 }
 
-static __always_inline void read_counters(const struct option_walk *w, uint32_t at)
+VCC_INLINE void read_counters(const struct option_walk *w, uint32_t at)
 {
 	w->segment->feedback.ect0_bytes = be24(w, at);
 	w->segment->feedback.ce_bytes = be24(w, at + 3);
@@ -104,7 +87,7 @@ static __always_inline void read_counters(const struct option_walk *w, uint32_t 
  * Parses an AccECN option of any length but a PACK's: the whole fields that fit are read (RFC 9768,
  * 3.2.3), of which the second one counts CE in both orders.
  */
-static __always_inline void option_accecn(const struct option_walk *w, uint32_t at, uint8_t length)
+VCC_INLINE void option_accecn(const struct option_walk *w, uint32_t at, uint8_t length)
 {
 	w->segment->options |= OPT_ACCECN;
 	if (length < OPT_PACK_BYTES)
@@ -114,8 +97,8 @@ static __always_inline void option_accecn(const struct option_walk *w, uint32_t 
 }
 
 /* Parses an option of our kinds (feedback.h). */
-static __always_inline void option_of_ours(const struct option_walk *w, uint32_t at, uint8_t kind,
-					   uint8_t length)
+VCC_INLINE void option_of_ours(const struct option_walk *w, uint32_t at, uint8_t kind,
+			       uint8_t length)
 {
 	struct vcc_segment *s = w->segment;
 	uint32_t id = (uint32_t)w->bytes[(at + 2) & 63] << 8 | w->bytes[(at + 3) & 63];
@@ -143,7 +126,7 @@ static __always_inline void option_of_ours(const struct option_walk *w, uint32_t
 }
 
 /* Parses a SACK option: DSACK needs the first two blocks (RFC 2883). */
-static __always_inline void option_sack(const struct option_walk *w, uint32_t at, uint8_t length)
+VCC_INLINE void option_sack(const struct option_walk *w, uint32_t at, uint8_t length)
 {
 	struct vcc_segment *s = w->segment;
 	struct vcc_sack_block first = sack_block(w, at + 2), second = {};
@@ -155,8 +138,9 @@ static __always_inline void option_sack(const struct option_walk *w, uint32_t at
 }
 
 /*
- * bpf_loop's callback: parses one option. As in Linux (tcp_parse_options), an invalid option ends
- * the walk, and the options before it are used.
+ * Parses one option, of at most OPTIONS_MAX_BYTES; returns whether it was the last. As in Linux
+ * (tcp_parse_options), an invalid option ends the walk, and the options before it are used. A
+ * callback of bpf_loop().
  */
 static int option_step(uint32_t index, struct option_walk *w)
 {
@@ -220,29 +204,28 @@ static int option_step(uint32_t index, struct option_walk *w)
 
 /* NOP NOP Timestamps 10, PACK 8: the options of a vcc end's pure ACK. */
 struct pack_layout {
-	__be32 timestamps_head;
-	__be32 tsval, tsecr;
+	uint32_t timestamps_head;
+	uint32_t tsval, tsecr;
 	uint8_t kind, length;
 	uint8_t ect0_bytes[3], ce_bytes[3];
 } __attribute__((packed));
 
-static __always_inline uint32_t read_be24(const uint8_t bytes[3])
+VCC_INLINE uint32_t read_be24(const uint8_t bytes[3])
 {
 	return (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
 }
 
 /* Fast path for the most common option layouts. Returns false if a walk is needed. */
-static __always_inline bool parse_fast_options(const void *options, const void *end,
-					       uint32_t length, struct vcc_segment *s,
-					       struct option_places *places)
+VCC_INLINE bool parse_fast_options(const void *options, const void *end, uint32_t length,
+				   struct vcc_segment *s, struct option_places *places)
 {
 	const struct pack_layout *pack = options;
 
 	if (options + 12 > end || (s->flags & TCP_SYN) ||
-	    pack->timestamps_head != bpf_htonl(TIMESTAMPS_ONLY))
+	    pack->timestamps_head != vcc_be32(TIMESTAMPS_ONLY))
 		return false;
-	s->tsval = bpf_ntohl(pack->tsval);
-	s->tsecr = bpf_ntohl(pack->tsecr);
+	s->tsval = vcc_be32(pack->tsval);
+	s->tsecr = vcc_be32(pack->tsecr);
 	if (length == 12) {
 		s->options = OPT_TIMESTAMPS;
 		return true;
@@ -255,33 +238,6 @@ static __always_inline bool parse_fast_options(const void *options, const void *
 	s->feedback.ce_bytes = read_be24(pack->ce_bytes);
 	places->ours = option_bytes(12, OPT_PACK_BYTES);
 	return true;
-}
-
-/*
- * Parses the options into the segment, of which all that they set is 0, and their offsets into
- * `places`, which are 0. Returns PARSED or COUNT_MALFORMED. Out of line, so that its stack is
- * released before the engine runs.
- */
-VCC_APART int parse_options(struct __sk_buff *skb, uint32_t l4_off, uint32_t length,
-			    struct vcc_segment *s, struct option_places *places)
-{
-	if (!s || !places)
-		return COUNT_MALFORMED;
-	/* Zeros that the verifier does not know, or it would follow the walk option by option. */
-	uint64_t zero = unknown_zero(skb);
-	uint64_t bytes = length;
-	struct option_walk w = {
-		.at = zero,
-		.length = length,
-		.segment = s,
-		.places = places,
-	};
-
-	if (!is_bounded(&bytes, OPTIONS_MAX_BYTES) ||
-	    bpf_skb_load_bytes(skb, l4_off + TCP_HEADER_BYTES, w.bytes, bytes))
-		return COUNT_MALFORMED;
-	bpf_loop(OPTIONS_MAX_BYTES, option_step, &w, 0);
-	return PARSED;
 }
 
 #endif

@@ -7,11 +7,11 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/tcp.h>
 #include <bpf/bpf_endian.h>
 
+#include "load_options.h"
 #include "maps.h"
-#include "options.h"
+#include "protocols.h"
 
 #define VLAN_ID_MASK	    0x0fff
 #define IP_MF_OR_OFFSET	    0x3fff /* more fragments, and the fragment offset (RFC 791, 3.1) */
@@ -42,19 +42,13 @@ static __always_inline uint8_t frame_tos(const struct frame *fr)
 
 static __always_inline uint32_t tcp_header_bytes(const struct frame *fr)
 {
-	return (uint32_t)(fr->data_off_flags >> 12) * 4;
+	return data_offset_bytes(fr->data_off_flags);
 }
 
 struct vlan_tag {
 	__be16 tci;
 	__be16 proto;
 };
-
-/* Extension headers of one form, in front of what they extend (RFC 8200, 4.3, 4.4 and 4.6). */
-static __always_inline bool is_extension(int next)
-{
-	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_DSTOPTS;
-}
 
 static __always_inline void key_v4(uint8_t addr[16], __be32 v4)
 {
@@ -95,7 +89,7 @@ static __always_inline uint32_t headers_bytes(struct __sk_buff *skb)
 
 	if ((void *)(ip + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP))
 		return HEADERS_MAX_BYTES;
-	return sizeof(*eth) + ip->ihl * 4 + sizeof(struct tcphdr);
+	return sizeof(*eth) + ip->ihl * 4 + TCP_HEADER_BYTES;
 }
 
 /* Makes the usual headers linear. parse() pulls a TCP header that lies further back. */
@@ -208,7 +202,7 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 	asm volatile("" : "+r"(l4_off));
 	if (l4_off > L4_OFF_MAX)
 		return COUNT_MALFORMED;
-	struct tcphdr *tcp = data + l4_off;
+	struct tcp_header *tcp = data + l4_off;
 
 	if ((void *)(tcp + 1) > end) {
 		/* The TCP header of a guest's frame may be outside of the linear part. */
@@ -222,29 +216,22 @@ static __always_inline uint32_t parse(struct __sk_buff *skb, enum direction dir,
 		if ((void *)(tcp + 1) > end)
 			return COUNT_MALFORMED;
 	}
-	fr->data_off_flags = bpf_ntohs(*(__be16 *)((void *)tcp + 12));
+	fr->data_off_flags = bpf_ntohs(tcp->data_off_flags);
 	uint32_t header_bytes = tcp_header_bytes(fr);
 
 	if (header_bytes < sizeof(*tcp) || tcp_bytes < (int32_t)header_bytes)
 		return COUNT_MALFORMED;
 	key->guest_port = dir == FROM_GUEST ? tcp->source : tcp->dest;
 	key->peer_port = dir == FROM_GUEST ? tcp->dest : tcp->source;
-	s->seq = bpf_ntohl(tcp->seq);
-	s->ack = bpf_ntohl(tcp->ack_seq);
-	s->window = bpf_ntohs(tcp->window);
-	s->flags = fr->data_off_flags & 0x1ff;
+	read_numbers(s, tcp);
+	s->flags = fr->data_off_flags & TCP_FLAGS_MASK;
 	s->payload_bytes = (uint32_t)tcp_bytes - header_bytes;
-	s->seg_bytes = s->payload_bytes > skb->gso_size ? skb->gso_size : 0;
+	s->seg_bytes = seg_bytes_of(s->payload_bytes, skb->gso_size);
 	if (!flags_sane(s->flags))
 		return COUNT_BAD_FLAGS;
 	uint32_t options_bytes = header_bytes - sizeof(*tcp);
 
-	/*
-	 * Options are appended at the frame's end, so only a segment without payload has room. A
-	 * SYN may carry payload (RFC 7413).
-	 */
-	if (!s->payload_bytes)
-		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
+	find_option_room(s, header_bytes, true);
 	if (!options_bytes || parse_fast_options(tcp + 1, end, options_bytes, s, &fr->options))
 		return PARSED;
 	return parse_options(skb, fr->l4_off, options_bytes, s, &fr->options);

@@ -95,23 +95,21 @@ static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction 
 					  struct outer *o, struct frame *fr, struct vcc_key *key,
 					  struct vcc_segment *s, uint32_t tcp_bytes)
 {
-	const struct tcphdr *tcp = &o->tcp;
+	const struct tcp_header *tcp = &o->tcp;
 
 	if (bpf_skb_load_bytes(skb, fr->l4_off, &o->tcp, sizeof(o->tcp)))
 		return COUNT_MALFORMED;
-	fr->data_off_flags = bpf_ntohs(((const __be16 *)tcp)[6]);
+	fr->data_off_flags = bpf_ntohs(tcp->data_off_flags);
 	uint32_t header_bytes = tcp_header_bytes(fr);
 
 	if (header_bytes < sizeof(*tcp) || tcp_bytes < header_bytes)
 		return COUNT_MALFORMED;
 	key->guest_port = dir == FROM_GUEST ? tcp->source : tcp->dest;
 	key->peer_port = dir == FROM_GUEST ? tcp->dest : tcp->source;
-	s->seq = bpf_ntohl(tcp->seq);
-	s->ack = bpf_ntohl(tcp->ack_seq);
-	s->window = bpf_ntohs(tcp->window);
-	s->flags = fr->data_off_flags & 0x1ff;
+	read_numbers(s, tcp);
+	s->flags = fr->data_off_flags & TCP_FLAGS_MASK;
 	s->payload_bytes = tcp_bytes - header_bytes;
-	s->seg_bytes = s->payload_bytes > skb->gso_size ? skb->gso_size : 0;
+	s->seg_bytes = seg_bytes_of(s->payload_bytes, skb->gso_size);
 	if (!flags_sane(s->flags))
 		return COUNT_BAD_FLAGS;
 	uint32_t options_bytes = header_bytes - TCP_HEADER_BYTES;
@@ -120,8 +118,7 @@ static __always_inline uint32_t inner_tcp(struct __sk_buff *skb, enum direction 
 	o->exact = !is_of_fixed_length(skb) && fr->l4_off + tcp_bytes == skb->len &&
 		   outer_end(o) == skb->len &&
 		   (!o->udp || o->frame.l4_off + bpf_ntohs(o->header.halves[2]) == skb->len);
-	if (!s->payload_bytes && o->exact)
-		s->option_room_bytes = (uint8_t)(OPTIONS_MAX_BYTES - options_bytes);
+	find_option_room(s, header_bytes, o->exact);
 	if (!options_bytes || fast_options(skb, o, fr, options_bytes, s))
 		return PARSED;
 	return parse_options(skb, fr->l4_off, options_bytes, s, &fr->options);

@@ -49,7 +49,7 @@ static __always_inline long write_flags_window(struct __sk_buff *skb, enum direc
 	asm volatile("" : "+r"(l4_off));
 	if (l4_off > L4_OFF_MAX)
 		return -1;
-	struct tcphdr *tcp = (void *)(long)skb->data + l4_off;
+	struct tcp_header *tcp = (void *)(long)skb->data + l4_off;
 	uint32_t word;
 
 	if ((void *)(tcp + 1) > (void *)(long)skb->data_end)

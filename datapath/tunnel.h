@@ -56,7 +56,7 @@ struct outer {
 		__be16 halves[TUNNEL_HEADER_BYTES / 2];
 		__be32 words[TUNNEL_HEADER_BYTES / 4];
 	} header;
-	struct tcphdr tcp;
+	struct tcp_header tcp;
 	__be32 options[5];
 	uint8_t covered[OUTER_COVERED_MAX_BYTES]; /* by the outer checksum */
 };

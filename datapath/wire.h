@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by rewrite.h and fack.h: checksum arithmetic, our options and the IP header. */
+/* Shared by rewrite.h and fack.h: checksum arithmetic and the IP header. */
 #ifndef VCC_WIRE_H
 #define VCC_WIRE_H
 
+#include "our_options.h"
 #include "parse.h"
 
 #define TCP_CHECK_OFF 16
@@ -49,49 +50,6 @@ static __always_inline uint64_t sum_removed(const __be16 *words, uint32_t count)
 	for (uint32_t i = 0; i < count; i++)
 		sum += (uint16_t)~words[i];
 	return sum;
-}
-
-/* Our option in the layout of feedback.h. */
-struct our_option {
-	__be16 words[OPT_FACK_BYTES / 2];
-};
-
-static __always_inline void write_counters(__be16 words[3], const struct vcc_feedback *feedback)
-{
-	uint32_t ect0_bytes = feedback->ect0_bytes, ce_bytes = feedback->ce_bytes;
-
-	words[0] = bpf_htons((uint16_t)(ect0_bytes >> 8));
-	words[1] = bpf_htons((uint16_t)(ect0_bytes << 8 | (ce_bytes >> 16 & 0xff)));
-	words[2] = bpf_htons((uint16_t)ce_bytes);
-}
-
-static __always_inline struct our_option option_pack(const struct vcc_feedback *feedback)
-{
-	struct our_option option = { .words = { bpf_htons(KIND_PACK << 8 | OPT_PACK_BYTES) } };
-
-	write_counters(option.words + 1, feedback);
-	return option;
-}
-
-static __always_inline struct our_option option_hello(uint8_t hello)
-{
-	return (struct our_option){ .words = {
-					bpf_htons(KIND_EXPERIMENT << 8 | OPT_HELLO_BYTES),
-					bpf_htons(EXPERIMENT_ID),
-					bpf_htons((uint16_t)(OURS_VERSION << 8 | hello)),
-				    } };
-}
-
-static __always_inline struct our_option option_fack(const struct vcc_feedback *feedback)
-{
-	struct our_option option = { .words = {
-					 bpf_htons(KIND_EXPERIMENT << 8 | OPT_FACK_BYTES),
-					 bpf_htons(EXPERIMENT_ID),
-					 bpf_htons(OURS_VERSION << 8 | OURS_FACK),
-				     } };
-
-	write_counters(option.words + 3, feedback);
-	return option;
 }
 
 /* IPv4's first 12 bytes. */

@@ -51,7 +51,7 @@ exchange Cargo.lock "$(sed '/^name = "vcc/ { n; s/^version = "/&9/ }' Cargo.lock
 # share DIRECTORY: compiles its engine as crates/vcc-engine/build.rs does, for the tests.
 share() {
 	cc -shared -fPIC -O1 -std=c11 -ffreestanding -fexceptions -DVCC_CHECK_LAWS -I "$1/engine" \
-		-I "$1/datapath" crates/vcc-engine/native.c -o "$shared/libvcc_engine.so"
+		-I "$1/datapath" crates/vcc-engine/{native,frames}.c -o "$shared/libvcc_engine.so"
 }
 
 failed=0 tried=0 caught=0

@@ -1,4 +1,4 @@
-//! Compiles the engine natively and generates its Rust bindings.
+//! Compiles the engine and the parsing of frames natively, and generates their Rust bindings.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -13,11 +13,13 @@ fn main() {
             println!("cargo::rerun-if-changed={}", file.unwrap().path().display());
         }
     }
-    println!("cargo::rerun-if-changed=native.c");
+    for file in SOURCES.into_iter().chain(["frames.h"]) {
+        println!("cargo::rerun-if-changed={file}");
+    }
 
     let mut build = cc::Build::new();
     build
-        .file("native.c")
+        .files(SOURCES)
         .include(&engine)
         .include(&datapath)
         .std("c11")
@@ -40,16 +42,18 @@ fn main() {
         bindgen::Builder::default()
             .clang_args(["-ffreestanding".into(), format!("-I{}", engine.display())])
             .clang_arg(format!("-I{}", datapath.display()))
+            .clang_arg(format!("-I{}", env::var("CARGO_MANIFEST_DIR").unwrap()))
             .layout_tests(false)
     };
     let types = parsed()
         .header_contents(
             "bindings.h",
-            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"snoop_ack.h\"\n#include \"split.h\"\n#include \"ack_thinning.h\"\n",
+            "#include \"abi.h\"\n#include \"hold.h\"\n#include \"pmtu.h\"\n#include \"snoop_ack.h\"\n#include \"split.h\"\n#include \"ack_thinning.h\"\n#include \"frames.h\"\n",
         )
-        .allowlist_type("vcc_.*")
+        .allowlist_type("vcc_.*|our_option")
         .allowlist_type("(cubic|dctcp)_own")
         .allowlist_var("SSTHRESH_INFINITE")
+        .allowlist_var("KIND_(NOP|SACK)|OPT_(FACK|HELLO|PACK)_BYTES|TIMESTAMPS_ONLY")
         .allowlist_var("BETA_ONE|FLOW_RELEASED|KEY_INSIDE|GENEVE_PORT|VXLAN_(LINUX_)?PORT|LAYOUT_VERSION|PREFIX_EDITION_BITS")
         .allowlist_var("(CUBIC|DCTCP)_.*")
         .allowlist_var("CWND_MAX_SEGS|(EMIT_)?LOOK_MIN_MS")
@@ -61,7 +65,7 @@ fn main() {
     write(types, "bindings.rs");
     // The C that is compiled is also what Rust believes of it.
     let functions = parsed()
-        .header("native.c")
+        .headers(SOURCES)
         .blocklist_type(".*")
         .allowlist_function(format!("{NATIVE}.*"))
         .allowlist_function("vcc_loaded_hook|loaded_traits")
@@ -71,7 +75,10 @@ fn main() {
     write(functions, "native.rs");
 }
 
-/// The prefix of the functions of native.c, which have a module of their own in Rust.
+/// native.c: the engine; frames.c: the parsing of frames.
+const SOURCES: [&str; 2] = ["native.c", "frames.c"];
+
+/// The prefix of their functions, which have a module of their own in Rust.
 const NATIVE: &str = "vcc_native_";
 
 #[derive(Debug)]

@@ -17,12 +17,12 @@ const IPV4_FRAGMENT_MASK: u16 = 0x3fff;
 const IPV4_OFFSET_MASK: u16 = 0x1fff;
 /// Of IPv6 (RFC 8200, 4.5).
 const FRAGMENT_HEADER_BYTES: usize = 8;
-pub(crate) const IPV6_OFFSET_MASK: u16 = 0xfff8;
+const IPV6_OFFSET_MASK: u16 = 0xfff8;
 
-pub(crate) const PROTOCOL_HOP_BY_HOP: u8 = 0;
-pub(crate) const PROTOCOL_ROUTING: u8 = 43;
-pub(crate) const PROTOCOL_FRAGMENT: u8 = 44;
-pub(crate) const PROTOCOL_DESTINATION: u8 = 60;
+const PROTOCOL_HOP_BY_HOP: u8 = 0;
+const PROTOCOL_ROUTING: u8 = 43;
+const PROTOCOL_FRAGMENT: u8 = 44;
+const PROTOCOL_DESTINATION: u8 = 60;
 /// Maximum number of extension headers, as in the datapath.
 const IPV6_EXTENSIONS_MAX: usize = 4;
 

@@ -46,7 +46,6 @@ mod testing;
 mod timer;
 mod timers;
 mod trace;
-mod unparsed_tcp;
 
 pub use bytes::BadBytes;
 pub use control_request::{Accepted, Ask, Reloaded};

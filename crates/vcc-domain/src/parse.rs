@@ -1,14 +1,13 @@
 //! Parses a frame into the engine's segment and the flow's key. Never modifies the frame.
 
-use vcc_engine::{Segment, sys};
+use vcc_engine::{FlowKey, Segment, TcpLayout};
 
 use crate::checksum;
 use crate::counters::Reason;
 use crate::frame::{Direction, Frame};
 use crate::ip::{self, Ip};
 use crate::link;
-use crate::options::{self, Options, Places};
-use vcc_engine::FlowKey;
+use crate::options::Places;
 use vcc_net::wire::*;
 
 /// A well-formed TCP segment.
@@ -82,101 +81,25 @@ fn parse_either<const FRAGMENT: bool>(
 ) -> Result<Parsed, Reason> {
     let link = link::parse(&frame.bytes)?;
     let (ip, [source, destination]) = ip::parse::<FRAGMENT>(frame, &link)?;
-    let whole = frame.bytes.get(ip.tcp_at..).unwrap_or_default();
-    let tcp = whole.first_chunk::<TCP_BYTES>().ok_or(sys::COUNT_MALFORMED)?;
-    let header_bytes = usize::from(tcp[TCP_OFFSET_FLAGS_AT] >> 4) * 4;
-    if header_bytes < TCP_BYTES || ip.tcp_bytes < header_bytes {
-        return Err(sys::COUNT_MALFORMED);
-    }
-    let flags = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & TCP_FLAGS_MASK;
-    if !flags_sane(flags) {
-        return Err(sys::COUNT_BAD_FLAGS);
-    }
+    let tcp = frame.bytes.get(ip.tcp_at..).unwrap_or_default();
+    let tcp = tcp.get(..ip.tcp_bytes).unwrap_or(tcp);
+    let mut segment = Segment::default();
+    let mut layout = TcpLayout::default();
+    vcc_engine::parse_tcp(tcp, frame.gso_size, &mut segment, &mut layout)?;
+    segment.ip_ecn = ip.ecn;
     let sender = (source, read_u16(tcp, 0));
     let receiver = (destination, read_u16(tcp, 2));
     let key = match direction {
         Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
         Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),
     };
-    let option_bytes = &whole[TCP_BYTES..header_bytes];
-    if let Some(options) = options::timestamps_alone(option_bytes) {
-        return Ok(parsed(frame, key, ip, tcp, flags, header_bytes, options));
-    }
-    let mut options = options::read(option_bytes, read_u32(tcp, TCP_ACK_AT));
-    if u32::from(flags) & sys::TCP_SYN != 0 {
-        options.note_syn();
-    }
-    Ok(parsed(frame, key, ip, tcp, flags, header_bytes, options))
-}
-
-/// The segment with its options. Inline, because those that are known without being read then need
-/// not be written to memory.
-#[inline(always)]
-fn parsed(
-    frame: &Frame,
-    key: FlowKey,
-    ip: Ip,
-    tcp: &[u8; TCP_BYTES],
-    flags: u16,
-    header_bytes: usize,
-    options: Options,
-) -> Parsed {
-    let Options { present, mss, wscale, hello, feedback, dsack_bytes, dsack_seq, places, .. } =
-        options;
-    let [tsval, tsecr] = places.timestamps_at.map_or([0; 2], |at| {
-        let at = usize::from(at.get());
-        [at, at + 4].map(|at| read_u32(&frame.bytes, ip.tcp_at + at))
-    });
-    let payload_bytes = ip.tcp_bytes - header_bytes;
-    // Options are appended at the frame's end, so only a segment without payload has room; a SYN
-    // may carry payload (RFC 7413). A receiver would not read an option that follows an invalid
-    // one.
-    let option_room_bytes = match payload_bytes {
-        0 if !places.malformed => TCP_BYTES + TCP_OPTIONS_MAX_BYTES - header_bytes,
-        _ => 0,
-    };
-    let segment = Segment {
-        now_us: 0,
-        seq: read_u32(tcp, TCP_SEQ_AT),
-        ack: read_u32(tcp, TCP_ACK_AT),
-        payload_bytes: payload_bytes as u32,
-        seg_bytes: seg_bytes(payload_bytes, frame.gso_size),
-        dsack_bytes,
-        dsack_seq,
-        window: read_u16(tcp, TCP_WINDOW_AT),
-        flags,
-        mss,
-        options: present,
-        wscale,
-        hello,
-        ip_ecn: ip.ecn,
-        option_room_bytes: option_room_bytes as u8,
-        at_tick: 0,
-        feedback,
-        tsval,
-        tsecr,
-        pool_bytes: 0,
-        pool_taken_bytes: 0,
-    };
-    Parsed { key, ip, segment, header_bytes, places }
-}
-
-/// A payload of a single segment is no super-segment, at any gso_size.
-fn seg_bytes(payload_bytes: usize, gso_size: u16) -> u32 {
-    if payload_bytes > usize::from(gso_size) { gso_size.into() } else { 0 }
-}
-
-/// No TCP sends or accepts SYN with RST, or a segment without SYN, ACK and RST.
-fn flags_sane(flags: u16) -> bool {
-    let has = |of: u32| u32::from(flags) & of != 0;
-    match has(sys::TCP_SYN) {
-        true => !has(sys::TCP_RST),
-        false => has(sys::TCP_ACK | sys::TCP_RST),
-    }
+    let header_bytes = layout.header_bytes.into();
+    Ok(Parsed { key, ip, segment, header_bytes, places: Places::from(&layout) })
 }
 
 #[cfg(test)]
 mod tests {
+    use vcc_engine::sys;
     use vcc_frames::{Packet, payload};
 
     use super::*;
@@ -218,7 +141,9 @@ mod tests {
         for flags in 0..=TCP_FLAGS_MASK {
             let [syn, rst, ack] = [1, 2, 4].map(|bit| flags >> bit & 1 == 1);
             let sane = if syn { !rst } else { ack || rst };
-            assert_eq!(flags_sane(flags), sane, "{flags:#x}");
+            let frame = framed(&Packet { flags, ..Talk::v4().segment(true) });
+            let refused = parse(&frame, Direction::FromGuest).err();
+            assert_eq!(refused, (!sane).then_some(sys::COUNT_BAD_FLAGS), "{flags:#x}");
         }
     }
 

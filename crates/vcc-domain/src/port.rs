@@ -37,7 +37,6 @@ use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use crate::timers::Timers;
 use crate::trace::{Inferred, TracedAck};
-use crate::unparsed_tcp;
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
@@ -366,7 +365,7 @@ impl Port {
     fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
         let unjudged = reason != sys::COUNT_NOT_TCP
             && self.treatments.polices()
-            && unparsed_tcp::holds_tcp(&frame.bytes);
+            && vcc_engine::holds_tcp(&frame.bytes);
         self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
         if unjudged { Verdict::Drop } else { Verdict::Pass }
     }

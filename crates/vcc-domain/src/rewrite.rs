@@ -1,11 +1,11 @@
 //! Applies an action to the frame.
 
-use vcc_engine::{Action, sys};
+use vcc_engine::{Action, option_bytes, sys};
 
 use crate::checksum;
 use crate::feedback_options::{self, APPENDED_BYTES};
 use crate::frame::{Direction, Frame};
-use crate::options::{KIND_NOP, byte_mask};
+use crate::options::KIND_NOP;
 use crate::parse::Parsed;
 use vcc_net::wire::*;
 
@@ -148,7 +148,7 @@ fn change_options(
     debug_assert!(parsed.segment.payload_bytes == 0, "an option cannot be appended to payload");
     // Receivers do not read options after KIND_END, which some guests send.
     if let Some(end_at) = parsed.places.end_at.map(|at| usize::from(at.get())) {
-        blank |= byte_mask(end_at - TCP_BYTES, parsed.header_bytes - end_at);
+        blank |= option_bytes(end_at - TCP_BYTES, parsed.header_bytes - end_at);
     }
     blank_options(frame, parsed, blank);
     // The option replaces Ethernet's padding.
@@ -163,7 +163,7 @@ fn is_cuttable(parsed: &Parsed) -> bool {
     let ours = u32::from(parsed.segment.options) & OPTIONS_OF_OURS;
     parsed.segment.payload_bytes == 0
         && (ours == sys::OPT_PACK || ours == sys::OPT_HELLO)
-        && parsed.places.ours == byte_mask(options_bytes - APPENDED_BYTES, APPENDED_BYTES)
+        && parsed.places.ours == option_bytes(options_bytes - APPENDED_BYTES, APPENDED_BYTES)
 }
 
 /// Replaces the masked bytes of the options by NOPs.

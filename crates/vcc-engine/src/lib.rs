@@ -13,6 +13,7 @@ mod delay;
 pub mod export;
 mod flow_key;
 mod flow_report;
+mod frames;
 mod guest_rate;
 mod handover;
 mod histogram;
@@ -36,7 +37,7 @@ pub mod sys {
 }
 
 mod native {
-    //! The functions of `native.c`, generated from it. Without their prefix `vcc_native_`.
+    //! The functions of `native.c` and `frames.c`, without their prefix `vcc_native_`.
     #![allow(non_camel_case_types, clippy::all)]
     include!(concat!(env!("OUT_DIR"), "/native.rs"));
 }
@@ -46,6 +47,10 @@ pub use carried::Field;
 pub use delay::DelayedBy;
 pub use flow_key::FlowKey;
 pub use flow_report::Stage;
+pub use frames::{
+    TcpLayout, fack_option, hello_option, holds_tcp, option_bytes, pack_option, parse_tcp,
+    parse_tcp_options,
+};
 pub use guest_rate::GuestRate;
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
