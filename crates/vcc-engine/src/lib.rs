@@ -45,7 +45,7 @@ pub use carried::Field;
 pub use delay::DelayedBy;
 pub use flow_key::FlowKey;
 pub use flow_report::Stage;
-pub use guest_rate::GuestRate;
+pub use guest_rate::{GuestRate, RateDue};
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
