@@ -72,15 +72,12 @@ VCC_INLINE bool exceeds_guest_rate(uint64_t *full_ns, const struct vcc_flow *f,
 }
 
 /*
- * When the bucket has something left for the connection's data, in us; 0: now. A shell that holds
- * segments keeps them until then instead of dropping them.
+ * When the bucket has something left for data that the rate binds, in us; 0: now. A shell that
+ * holds segments keeps them until then instead of dropping them.
  */
-VCC_INLINE uint64_t guest_rate_due_us(uint64_t full_ns, const struct vcc_flow *f,
-				      const struct vcc_params *p, uint64_t now_us)
+VCC_INLINE uint64_t guest_rate_due_us(uint64_t full_ns, uint32_t bytes_per_ms, uint64_t now_us)
 {
-	if (!is_rate_capped(f, p))
-		return 0;
-	uint64_t burst_ns = guest_rate_burst_ns(p->guest_rate_cap_bytes_per_ms);
+	uint64_t burst_ns = guest_rate_burst_ns(bytes_per_ms);
 	int64_t debt_ns = (int64_t)(full_ns - now_us * 1000);
 
 	if (debt_ns < (int64_t)burst_ns)

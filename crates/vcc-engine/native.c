@@ -272,10 +272,14 @@ void vcc_native_cap_guest_rate(uint64_t *full_ns, struct vcc_flow *f, const stru
 	count_policed(f);
 }
 
-uint64_t vcc_native_guest_rate_due_us(uint64_t full_ns, const struct vcc_flow *f,
-				      const struct vcc_params *p, uint64_t now_us)
+bool vcc_native_is_rate_capped(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return guest_rate_due_us(full_ns, f, p, now_us);
+	return is_rate_capped(f, p);
+}
+
+uint64_t vcc_native_guest_rate_due_us(uint64_t full_ns, uint32_t bytes_per_ms, uint64_t now_us)
+{
+	return guest_rate_due_us(full_ns, bytes_per_ms, now_us);
 }
 
 void vcc_native_delays_count(struct vcc_delays *d, const struct vcc_action *a)

@@ -28,8 +28,8 @@ use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
-use crate::last_frame::Passed;
 use crate::parse::{Parsed, parse, parse_first_fragment};
+use crate::receipt::Receipt;
 use crate::recording::Recording;
 use crate::rewrite::rewrite;
 use crate::rules::Treatments;
@@ -65,7 +65,6 @@ pub struct Port {
     promises: Promises,
     snooping: Snooping,
     thinning: Thinning,
-    passed: Passed,
     /// None unless tracing is on.
     traced: Option<Vec<TracedAck>>,
     pub(crate) recording: Option<Recording>,
@@ -103,7 +102,6 @@ impl Port {
             promises: Promises::default(),
             snooping: Snooping::default(),
             thinning: Thinning::default(),
-            passed: Passed::default(),
             traced: None,
             recording: None,
             attached_ns: None,
@@ -157,31 +155,38 @@ impl Port {
         self.leave(id, frame, parsed, out)
     }
 
-    /// A frame from the fabric to the guest. `out` receives what it lets go.
-    pub fn to_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
+    /// A frame from the fabric to the guest. `out` receives what it lets go. If the frame passes,
+    /// [`Port::placed`] takes the receipt.
+    pub fn to_guest(
+        &mut self,
+        now_ns: u64,
+        frame: &mut Frame,
+        out: &mut Out,
+    ) -> (Verdict, Receipt) {
         self.note_time(now_ns);
-        self.passed.clear();
         let mut read = parse(frame, Direction::ToGuest);
         let parsed = match &mut read {
             Ok(parsed) => parsed,
             Err(reason) => {
                 let untouched = self.unread(frame, *reason);
                 self.hear_too_big(frame, out);
-                return untouched;
+                return (untouched, Receipt::unread());
             }
         };
         let id = match self.find_or_create(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
-            Err(untouched) => return untouched,
+            Err(untouched) => return (untouched, Receipt::unread()),
         };
         if self.is_corrupt(id, frame, parsed) {
-            return Verdict::Pass;
+            return (Verdict::Pass, Receipt::unread());
         }
         let before = self.judge_repair(id);
         let last = self.last_shown(id);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
-        let Some(Judged { hears, .. }) = asked else { return Verdict::Pass };
+        let Some(Judged { hears, .. }) = asked else {
+            return (Verdict::Pass, Receipt::unread());
+        };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         self.note_stamp(id, parsed, hears);
         self.repair_to_guest(id, frame, parsed, before, passes, hears);
@@ -198,10 +203,9 @@ impl Port {
             self.release(id, out);
         }
         self.record(id);
-        if verdict == Verdict::Pass && self.snooping.is_on {
-            self.passed.note(frame, read.ok(), &action);
-        }
-        verdict
+        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on;
+        let parsed = if is_read_again { read.ok() } else { None };
+        (verdict, Receipt::of_rewritten(parsed, &action))
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change

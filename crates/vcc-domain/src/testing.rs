@@ -90,7 +90,7 @@ impl Talk {
         let (mut frame, mut out) = (frame, Out::default());
         let verdict = match from_guest {
             true => self.port.from_guest(self.now_ns, &mut frame, &mut out),
-            false => self.port.to_guest(self.now_ns, &mut frame, &mut out),
+            false => self.port.to_guest(self.now_ns, &mut frame, &mut out).0,
         };
         (verdict, frame, out)
     }

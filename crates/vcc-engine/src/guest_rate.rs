@@ -6,6 +6,15 @@ use crate::{Action, FlowState, Params, Segment, native};
 #[derive(Clone, Copy, Default, Debug)]
 pub struct GuestRate(u64);
 
+/// When the rate admits a connection's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateDue {
+    /// The rate does not bind the connection.
+    Uncapped,
+    Now,
+    AtUs(u64),
+}
+
 impl GuestRate {
     /// Drops a segment from the guest that the engine has passed, if it exceeds the rate.
     pub fn cap(
@@ -21,11 +30,21 @@ impl GuestRate {
         }
     }
 
-    /// When the bucket has something left for the connection's data, in us; None: now. A shell that
-    /// holds segments keeps them until then.
-    pub fn due_us(&self, flow: &FlowState, params: &Params, now_us: u64) -> Option<u64> {
+    /// When a connection's data may leave. A shell that holds segments keeps them until then.
+    pub fn due(&self, flow: &FlowState, params: &Params, now_us: u64) -> RateDue {
+        let bytes_per_ms = params.0.guest_rate_cap_bytes_per_ms;
+        // Most guests have no cap.
+        if bytes_per_ms == 0 {
+            return RateDue::Uncapped;
+        }
         // SAFETY: both point to live values of the C types for the length of the call.
-        let due_us = unsafe { native::guest_rate_due_us(self.0, &flow.0, &params.0, now_us) };
-        (due_us != 0).then_some(due_us)
+        if !unsafe { native::is_rate_capped(&flow.0, &params.0) } {
+            return RateDue::Uncapped;
+        }
+        // SAFETY: it takes numbers, and its divisor is not 0.
+        match unsafe { native::guest_rate_due_us(self.0, bytes_per_ms, now_us) } {
+            0 => RateDue::Now,
+            due_us => RateDue::AtUs(due_us),
+        }
     }
 }

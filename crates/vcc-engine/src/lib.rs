@@ -51,7 +51,7 @@ pub use frames::{
     TcpLayout, fack_option, hello_option, holds_tcp, option_bytes, pack_option, parse_tcp,
     parse_tcp_options,
 };
-pub use guest_rate::GuestRate;
+pub use guest_rate::{GuestRate, RateDue};
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};

@@ -170,10 +170,10 @@ fn pass(
     if from_guest {
         return port.from_guest(now_ns, frame, out);
     }
-    let verdict = port.to_guest(now_ns, frame, out);
+    let (verdict, receipt) = port.to_guest(now_ns, frame, out);
     if verdict == Verdict::Pass && port.snoops() && room.free_segs > 0 {
         port.set_room(now_ns, room, out);
-        port.placed(now_ns, frame.clone(), out);
+        port.placed(now_ns, frame.clone(), receipt, out);
     }
     verdict
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::GuestRate;
+use vcc_engine::{GuestRate, RateDue};
 
 use super::{NS_PER_US, Port};
 use crate::frame::Out;
@@ -16,10 +16,24 @@ pub(super) struct Pacing {
     pub bucket: GuestRate,
     /// Connections that wait, in order. One that has ended stays until its turn.
     turns: VecDeque<FlowKey>,
-    /// Whose turn it is, while it is served.
-    served: Option<FlowKey>,
+    /// Whose turn it is.
+    served: Option<Served>,
     /// When the bucket has something left for the first of them.
     due_ns: Option<u64>,
+}
+
+#[derive(Clone)]
+struct Served {
+    key: FlowKey,
+    turn: Turn,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Begun,
+    HasSent,
+    /// The bucket has nothing left: it is still the first.
+    TooEarly,
 }
 
 impl Pacing {
@@ -35,21 +49,33 @@ impl Port {
         let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else {
             return true;
         };
-        let params = self.treatments.of(flow);
-        if params.0.guest_rate_cap_bytes_per_ms == 0 {
-            return true;
-        }
         let pacing = &mut self.pacing;
-        let due_us = pacing.bucket.due_us(flow, params, now_us);
-        let is_its_turn = pacing.turns.is_empty() || pacing.served == Some(*key);
+        let due_us = match pacing.bucket.due(flow, self.treatments.of(flow), now_us) {
+            RateDue::Uncapped => return true,
+            RateDue::Now => None,
+            RateDue::AtUs(due_us) => Some(due_us),
+        };
+        let served = pacing.served.as_mut().filter(|served| served.key == *key);
+        let is_its_turn = pacing.turns.is_empty() || served.is_some();
         if due_us.is_none() && is_its_turn {
+            if let Some(Served { turn, .. }) = served {
+                *turn = Turn::HasSent;
+            }
             return true;
         }
-        if !std::mem::replace(&mut held.is_paced, true) {
-            pacing.turns.push_back(*key);
-        }
-        if let Some(due_us) = due_us {
-            pacing.due_ns.get_or_insert(due_us * NS_PER_US);
+        let due_ns = due_us.map(|due_us| due_us * NS_PER_US);
+        let waits = std::mem::replace(&mut held.is_paced, true);
+        match served {
+            _ if waits => pacing.due_ns = pacing.due_ns.or(due_ns),
+            Some(Served { turn, .. }) if *turn == Turn::Begun => {
+                *turn = Turn::TooEarly;
+                pacing.turns.push_front(*key);
+                pacing.due_ns = due_ns;
+            }
+            _ => {
+                pacing.turns.push_back(*key);
+                pacing.due_ns = pacing.due_ns.or(due_ns);
+            }
         }
         false
     }
@@ -60,24 +86,19 @@ impl Port {
             return;
         }
         self.pacing.due_ns = None;
-        // Whoever still exceeds the rate after its turn is behind these.
+        // A connection that exceeds the rate after its turn is behind these.
         for _ in 0..self.pacing.turns.len() {
             let Some(key) = self.pacing.turns.pop_front() else { break };
             let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { continue };
-            let due_us =
-                self.pacing.bucket.due_us(flow, self.treatments.of(flow), self.now_ns / NS_PER_US);
-            if let Some(due_us) = due_us {
-                self.pacing.due_ns = Some(due_us * NS_PER_US);
-                self.pacing.turns.push_front(key);
-                break;
-            }
+            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
             held.is_paced = false;
-            self.pacing.served = Some(key);
+            self.pacing.served = Some(Served { key, turn: Turn::Begun });
             self.resend(id, out);
             self.release(id, out);
             self.record(id);
-            self.pacing.served = None;
+            if self.pacing.served.take().is_some_and(|served| served.turn == Turn::TooEarly) {
+                break;
+            }
         }
     }
 }

@@ -8,7 +8,8 @@ use super::room::move_to;
 use super::{NS_PER_US, Port};
 use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out};
-use crate::parse::{Parsed, parse};
+use crate::parse::Parsed;
+use crate::receipt::Receipt;
 use crate::rewrite::rewrite_header;
 use crate::snoop::{Answer, Current, Sharing, blocks, is_reset, is_sound, strip_promised};
 use crate::table::{Entry, FlowId};
@@ -75,25 +76,15 @@ impl Snooping {
     }
 }
 
-fn parsed_at(frame: &Frame, now_us: u64) -> Option<Parsed> {
-    let mut parsed = parse(frame, Direction::ToGuest).ok()?;
-    parsed.segment.now_us = now_us;
-    Some(parsed)
-}
-
 impl Port {
-    /// The guest's receive ring has a frame that passed [`Port::to_guest`]: only now may it be
-    /// acknowledged. `out` receives the acknowledgement.
-    pub fn placed(&mut self, now_ns: u64, frame: Frame, out: &mut Out) {
+    /// The guest's receive ring has a frame that passed [`Port::to_guest`], which returned the receipt:
+    /// only now may it be acknowledged. `out` receives the acknowledgement.
+    pub fn placed(&mut self, now_ns: u64, frame: Frame, receipt: Receipt, out: &mut Out) {
         self.note_time(now_ns);
         if !self.snooping.is_on {
             return;
         }
-        let now_us = now_ns / NS_PER_US;
-        let Some(parsed) = &self.passed.take(&frame, now_us).or_else(|| parsed_at(&frame, now_us))
-        else {
-            return;
-        };
+        let Some(parsed) = &receipt.into_parsed(&frame, now_ns / NS_PER_US) else { return };
         let Some(id) = self.table.find(&parsed.key) else { return };
         let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
             return;

@@ -428,7 +428,8 @@ impl Network {
         }
         let (mut frame, mut out) = (Frame::full(bytes), Out::default());
         let port = &mut self.ports[side as usize];
-        if port.to_guest(self.now_us * NS_PER_US, &mut frame, &mut out) == Verdict::Pass {
+        let (verdict, receipt) = port.to_guest(self.now_us * NS_PER_US, &mut frame, &mut out);
+        if verdict == Verdict::Pass {
             if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
                 watch.see_to_guest(port, &frame, false);
             }
@@ -438,7 +439,7 @@ impl Network {
                 }
                 self.tell_room(side);
                 let port = &mut self.ports[side as usize];
-                port.placed(self.now_us * NS_PER_US, frame, &mut out);
+                port.placed(self.now_us * NS_PER_US, frame, receipt, &mut out);
             }
         }
         self.forward(side, out);

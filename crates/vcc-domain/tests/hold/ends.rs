@@ -101,7 +101,7 @@ impl Guest {
         let mut bytes = packet.frame();
         bytes[packet.headers().l4 + TCP_CHECK_AT] ^= 1;
         let (mut frame, mut out) = (Frame::full(bytes.clone()), Out::default());
-        let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
+        let (verdict, _) = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         assert_eq!((verdict, frame.bytes), (Verdict::Pass, bytes));
         assert!(out.to_fabric.is_empty() && out.to_guest.is_empty());
     }
@@ -117,7 +117,7 @@ impl Guest {
 
     fn cross_frame(&mut self, mut frame: Frame, forged: bool) -> Verdict {
         let mut out = Out::default();
-        let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
+        let (verdict, _) = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         if verdict == Verdict::Pass {
             self.watch.see_to_guest(&self.port, &frame, forged);
             self.shown.push(frame);

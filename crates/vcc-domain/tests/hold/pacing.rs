@@ -3,6 +3,7 @@
 use vcc_domain::BufferSpec;
 use vcc_engine::{Params, sys};
 
+use crate::common::rules::by_guest_port;
 use crate::ends::{Ends, Guest, MSS_BYTES, holding};
 use crate::split::splitting;
 
@@ -76,6 +77,22 @@ fn connections_share_the_rate_in_turn_and_lose_nothing() {
     }
 }
 
+/// Empties the bucket, so that the connection waits. Returns the bytes that it has sent.
+fn exceed_the_rate(guest: &mut Guest, ends: &mut Ends) -> u32 {
+    let mut offset = 0;
+    for _ in 0..10 {
+        for _ in 0..9 {
+            let _ = guest.send(&ends.data(offset, MSS_BYTES));
+            offset += MSS_BYTES as u32;
+        }
+        ends.take(guest);
+        let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
+    }
+    let waits_from = ends.in_sequence;
+    assert!(u64::from(waits_from) >= BURST_BYTES && waits_from < offset, "{waits_from}");
+    offset
+}
+
 #[test]
 fn a_connection_that_ends_while_it_waits_holds_up_nobody() {
     let mut guest = guest(holding());
@@ -83,18 +100,7 @@ fn a_connection_that_ends_while_it_waits_holds_up_nobody() {
     for ends in [&first, &second] {
         ends.open(&mut guest, 60_000);
     }
-    // Empties the bucket, so that both wait.
-    let mut offset = 0;
-    for _ in 0..10 {
-        for _ in 0..9 {
-            let _ = guest.send(&first.data(offset, MSS_BYTES));
-            offset += MSS_BYTES as u32;
-        }
-        first.take(&mut guest);
-        let _ = guest.receive(&first.peer_ack(first.in_sequence, WINDOW_BYTES));
-    }
-    let waits_from = first.in_sequence;
-    assert!(u64::from(waits_from) >= BURST_BYTES && waits_from < offset, "{waits_from}");
+    let offset = exceed_the_rate(&mut guest, &mut first);
     let _ = guest.send(&second.data(0, MSS_BYTES));
     second.take(&mut guest);
     assert_eq!(second.in_sequence, 0, "behind the first");
@@ -124,4 +130,23 @@ fn without_policing_nothing_waits() {
         let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
     }
     assert_eq!(ends.in_sequence, offset);
+}
+
+/// Its rule has the rate, too, but does not police.
+#[test]
+fn a_connection_that_the_rate_does_not_bind_waits_for_nobody() {
+    let policed = capped(holding());
+    let unpoliced = Params(sys::vcc_params { police: 0, ..policed.0 });
+    let mut guest = guest(policed);
+    guest.port.set_rules(by_guest_port(&[policed, unpoliced]));
+    let (mut bound, mut free) = (Ends::new(0), Ends::new(1));
+    for ends in [&bound, &free] {
+        ends.open(&mut guest, 60_000);
+    }
+    exceed_the_rate(&mut guest, &mut bound);
+    let waits_from = bound.in_sequence;
+    let _ = guest.send(&free.data(0, MSS_BYTES));
+    free.take(&mut guest);
+    bound.take(&mut guest);
+    assert_eq!((free.in_sequence, bound.in_sequence), (MSS_BYTES as u32, waits_from));
 }

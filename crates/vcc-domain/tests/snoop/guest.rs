@@ -217,11 +217,11 @@ impl Guest {
     /// A frame that the ring takes.
     pub fn receive_frame(&mut self, mut frame: Frame) -> Sent {
         let mut out = Out::default();
-        let verdict = self.port.to_guest(self.now_ns, &mut frame, &mut out);
+        let (verdict, receipt) = self.port.to_guest(self.now_ns, &mut frame, &mut out);
         assert_eq!(out, Out::default(), "not before the ring has it");
         if verdict == Verdict::Pass {
             self.port.set_room(self.now_ns, self.ring(), &mut out);
-            self.port.placed(self.now_ns, frame.clone(), &mut out);
+            self.port.placed(self.now_ns, frame.clone(), receipt, &mut out);
         }
         self.sent((verdict == Verdict::Pass).then_some(&frame), false, &out)
     }

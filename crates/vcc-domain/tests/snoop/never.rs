@@ -171,7 +171,7 @@ fn open_actively(guest: &mut Guest, irs: u32) {
     assert!(guest.send(&syn).passed);
     let syn_ack = Packet { seq: irs, ack, flags: SYN | ACK, ..guest.peer_packet(0, 0) };
     let mut frame = Frame::full(syn_ack.frame());
-    let verdict = guest.port.to_guest(guest.now_ns, &mut frame, &mut Out::default());
+    let (verdict, _) = guest.port.to_guest(guest.now_ns, &mut frame, &mut Out::default());
     assert_eq!(verdict, Verdict::Pass);
     let ack = Packet { ack: irs.wrapping_add(1), window: 500, ..guest.guest_packet(0, 0) };
     assert!(guest.send(&ack).passed);

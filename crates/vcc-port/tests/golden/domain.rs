@@ -163,7 +163,7 @@ fn pass(port: &mut Port, from: Direction, now_us: u64, mut frame: Frame) -> Pass
     let (now_ns, mut out) = (now_us * 1000, Out::default());
     let verdict = match from {
         FromGuest => port.from_guest(now_ns, &mut frame, &mut out),
-        ToGuest => port.to_guest(now_ns, &mut frame, &mut out),
+        ToGuest => port.to_guest(now_ns, &mut frame, &mut out).0,
     };
     assert_eq!(out.to_guest, []);
     Passed { verdict, frame, also: out.to_fabric }

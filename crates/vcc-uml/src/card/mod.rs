@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use vcc_domain::{Checksum, Frame, Out, Port, ReceiveRing, Verdict};
+use vcc_domain::{Checksum, Frame, Out, Port, Receipt, ReceiveRing, Verdict};
 
 use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
 use moderation::Moderation;
@@ -85,7 +85,7 @@ pub(crate) struct Card {
     sending: VecDeque<Sending>,
     arrivals: VecDeque<(u64, Vec<u8>)>,
     /// Frames from the wire that the port has passed, and for which the guest has had no buffer.
-    backlog: VecDeque<Frame>,
+    backlog: VecDeque<(Frame, Receipt)>,
     /// Earliest time of the next receive interrupt.
     quiet_until_ns: u64,
     moderation: Moderation,
@@ -246,13 +246,13 @@ impl Card {
             let Some((_, bytes)) = self.arrivals.pop_front() else { break };
             let mut frame = Frame { bytes, gso_size: 0, checksum: Checksum::Full };
             let mut out = Out::default();
-            let verdict = match &mut self.spec.port {
+            let (verdict, receipt) = match &mut self.spec.port {
                 // The driver domain's clock is the host's: it sees the frame with the interrupt.
                 Some(port) => port.to_guest(now_ns, &mut frame, &mut out),
-                None => Verdict::Pass,
+                None => (Verdict::Pass, Receipt::unread()),
             };
             if verdict == Verdict::Pass {
-                self.give(now_ns, frame, &mut out)?;
+                self.give(now_ns, frame, receipt, &mut out)?;
             }
             self.forward(now_ns, out)?;
         }
@@ -260,12 +260,18 @@ impl Card {
     }
 
     /// Gives the guest what has come from the wire, or keeps it until the guest has a buffer for it.
-    fn give(&mut self, now_ns: u64, frame: Frame, out: &mut Out) -> io::Result<()> {
+    fn give(
+        &mut self,
+        now_ns: u64,
+        frame: Frame,
+        receipt: Receipt,
+        out: &mut Out,
+    ) -> io::Result<()> {
         let may_wait = (self.backlog.len() as u32) < self.spec.backlog_segs;
         if may_wait && (!self.backlog.is_empty() || self.rings.free_receive_segs()? == 0) {
-            self.backlog.push_back(frame);
+            self.backlog.push_back((frame, receipt));
         } else if self.hand_over(now_ns, &frame)? {
-            self.placed(now_ns, frame, out)?;
+            self.placed(now_ns, frame, receipt, out)?;
         }
         Ok(())
     }
@@ -276,10 +282,10 @@ impl Card {
             return Ok(());
         }
         while !self.backlog.is_empty() && self.rings.free_receive_segs()? > 0 {
-            let Some(frame) = self.backlog.pop_front() else { break };
+            let Some((frame, receipt)) = self.backlog.pop_front() else { break };
             let mut out = Out::default();
             if self.hand_over(now_ns, &frame)? {
-                self.placed(now_ns, frame, &mut out)?;
+                self.placed(now_ns, frame, receipt, &mut out)?;
             }
             self.forward(now_ns, out)?;
         }
@@ -288,10 +294,16 @@ impl Card {
     }
 
     /// The frame lies in the guest's memory.
-    fn placed(&mut self, now_ns: u64, frame: Frame, out: &mut Out) -> io::Result<()> {
+    fn placed(
+        &mut self,
+        now_ns: u64,
+        frame: Frame,
+        receipt: Receipt,
+        out: &mut Out,
+    ) -> io::Result<()> {
         self.tell_room(now_ns, out)?;
         if let Some(port) = &mut self.spec.port {
-            port.placed(now_ns, frame, out);
+            port.placed(now_ns, frame, receipt, out);
         }
         Ok(())
     }

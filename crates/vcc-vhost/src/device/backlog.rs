@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use vcc_domain::Frame;
+use vcc_domain::{Frame, Receipt};
 
 use super::PAIRS_MAX;
 use crate::header::Header;
@@ -18,8 +18,9 @@ const SEG_BYTES: usize = 2048;
 pub(super) struct Arrival {
     pub header: Header,
     pub frame: Frame,
-    /// The port has passed it, and gets a report when it lies in the guest's ring.
-    pub is_from_fabric: bool,
+    /// The port has passed it, and gets this back when it lies in the guest's ring. None: the port has
+    /// made it.
+    pub receipt: Option<Receipt>,
 }
 
 impl Arrival {
@@ -28,7 +29,8 @@ impl Arrival {
         let first = self.frame.cut_first()?;
         self.header = self.header.passed(&self.frame);
         let header = self.header.passed(&first);
-        Some(Arrival { header, frame: first, is_from_fabric: self.is_from_fabric })
+        self.receipt = self.receipt.take().map(|_| Receipt::unread());
+        Some(Arrival { header, frame: first, receipt: self.receipt.clone() })
     }
 
     fn charge_bytes(&self) -> usize {
@@ -64,7 +66,7 @@ impl Backlog {
 
     /// The port's own frames are few, and may exceed the limit by as much again.
     pub(super) fn takes(&self, pair: usize, pairs: usize, arrival: &Arrival) -> bool {
-        match arrival.is_from_fabric {
+        match arrival.receipt.is_some() {
             true => !self.is_full_at(pair, pairs),
             false => self.queues[pair].bytes < 2 * LIMIT_BYTES / pairs,
         }

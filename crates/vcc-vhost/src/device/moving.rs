@@ -38,7 +38,8 @@ impl Device {
             self.forward_to_no_rings(out);
         }
         let written_by = concat!("vcc ", env!("CARGO_PKG_VERSION"));
-        let waiting = self.backlog.iter().map(|arrival| (&arrival.frame, arrival.is_from_fabric));
+        let waiting =
+            self.backlog.iter().map(|arrival| (&arrival.frame, arrival.receipt.is_some()));
         let (connections, bytes) = self.port.hand_over(written_by, waiting);
         // One more state does not change which host may continue the connections.
         self.moving.get_or_insert(Moving::Away { connections, taken: false });
@@ -70,9 +71,9 @@ impl Device {
         }
         let arrived = self.port.take_over(now_ns(), state).map_err(|error| error.to_string())?;
         self.discard_waiting();
-        for (frame, is_from_fabric) in arrived.waiting {
+        for (frame, receipt) in arrived.waiting {
             if let Some(header) = Header::of(&frame) {
-                self.backlog.push_back(0, Arrival { header, frame, is_from_fabric });
+                self.backlog.push_back(0, Arrival { header, frame, receipt });
             }
         }
         self.moving = Some(Moving::Here);

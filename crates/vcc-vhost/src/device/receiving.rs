@@ -43,10 +43,10 @@ impl Device {
             memory.extend_from_slice(bytes);
             let mut frame = header.frame(memory);
             let mut out = Out::default();
-            let verdict = self.port.to_guest(now_ns(), &mut frame, &mut out);
+            let (verdict, receipt) = self.port.to_guest(now_ns(), &mut frame, &mut out);
             if verdict == Verdict::Pass {
                 let header = header.passed(&frame);
-                let arrival = Arrival { header, frame, is_from_fabric: true };
+                let arrival = Arrival { header, frame, receipt: Some(receipt) };
                 self.hand_over(arrival, rings, &mut out);
             } else {
                 self.to_guest = frame.bytes;
@@ -64,7 +64,7 @@ impl Device {
     /// Gives the guest a frame that the port has made.
     pub(super) fn hand_over_own(&mut self, frame: Frame, rings: &mut Rings) {
         let Some(header) = Header::of(&frame) else { return };
-        let arrival = Arrival { header, frame, is_from_fabric: false };
+        let arrival = Arrival { header, frame, receipt: None };
         self.hand_over(arrival, rings, &mut Out::default());
     }
 
@@ -164,11 +164,12 @@ impl Device {
     /// The frame lies in the guest's memory, which outlives this process: the port may acknowledge
     /// it.
     fn placed(&mut self, arrival: Arrival, rings: &Rings, out: &mut Out) {
-        if arrival.is_from_fabric && self.port.snoops() {
-            self.port.set_room(now_ns(), self.receive_ring(rings), out);
-            self.port.placed(now_ns(), arrival.frame, out);
-        } else {
-            self.to_guest = arrival.frame.bytes;
+        match arrival.receipt {
+            Some(receipt) if self.port.snoops() => {
+                self.port.set_room(now_ns(), self.receive_ring(rings), out);
+                self.port.placed(now_ns(), arrival.frame, receipt, out);
+            }
+            _ => self.to_guest = arrival.frame.bytes,
         }
     }
 

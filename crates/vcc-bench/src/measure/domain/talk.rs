@@ -188,11 +188,11 @@ impl Talk {
                 Verdict::Held
             }
             Step::ToGuest(frame) => {
-                let verdict = self.port.to_guest(self.now_ns, frame, &mut self.out);
+                let (verdict, receipt) = self.port.to_guest(self.now_ns, frame, &mut self.out);
                 if verdict == Verdict::Pass && self.snoops {
                     self.port.set_room(self.now_ns, RING, &mut self.out);
                     let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-                    self.port.placed(self.now_ns, taken, &mut self.out);
+                    self.port.placed(self.now_ns, taken, receipt, &mut self.out);
                 }
                 verdict
             }

@@ -10,6 +10,7 @@ use crate::frame::{Direction, Frame, Out};
 use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
 use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes};
 use crate::parse::{Parsed, parse};
+use crate::receipt::Receipt;
 use crate::snoop::Snooped;
 use crate::table::{Entry, FlowId, Room};
 use vcc_engine::FlowKey;
@@ -19,8 +20,8 @@ use vcc_net::seq::{after, before};
 #[derive(Debug)]
 pub struct Arrived {
     pub connections: usize,
-    /// Frames to give to the guest, in this order, and whether they are from the fabric.
-    pub waiting: Vec<(Frame, bool)>,
+    /// Frames to give to the guest, in this order, with the receipts of those from the fabric.
+    pub waiting: Vec<(Frame, Option<Receipt>)>,
 }
 
 /// A connection as it comes. Its frames have been read.
@@ -78,7 +79,9 @@ impl Port {
         }
         let waiting = state.waiting.iter();
         let waiting: Option<Vec<_>> = waiting
-            .map(|(row, is_from_fabric)| Some((frames.take(*row)?, *is_from_fabric)))
+            .map(|(row, is_from_fabric)| {
+                Some((frames.take(*row)?, is_from_fabric.then(Receipt::unread)))
+            })
             .collect();
         let last = connections + state.ended.len() + 1;
         Ok(Arrived { connections, waiting: waiting.ok_or(CannotTakeOver::Row(last))? })

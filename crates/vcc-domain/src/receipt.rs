@@ -1,0 +1,52 @@
+//! What a port has read of a frame that passes to the guest. The shell gives it back with the frame
+//! when the guest's ring has it: to parse the frame again costs as much as a call of the engine.
+
+use vcc_engine::Action;
+
+use crate::frame::{Direction, Frame};
+use crate::parse::{Parsed, parse};
+use crate::rewrite::changes_options;
+
+/// For [`Port::placed`](crate::Port::placed). It belongs to one frame, as that has passed.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt(Option<Parsed>);
+
+impl Receipt {
+    /// For a frame that was cut after it had passed. The port reads it again.
+    pub fn unread() -> Self {
+        Receipt(None)
+    }
+
+    /// The action has rewritten the frame.
+    #[inline]
+    pub(crate) fn of_rewritten(parsed: Option<Parsed>, action: &Action) -> Self {
+        let Some(mut parsed) = parsed.filter(|parsed| !changes_options(parsed, action)) else {
+            return Self::unread();
+        };
+        let segment = &mut parsed.segment;
+        (segment.flags, segment.window, segment.ip_ecn) =
+            (action.flags, action.window, action.ip_ecn);
+        parsed.ip.ecn = action.ip_ecn;
+        Receipt(Some(parsed))
+    }
+
+    /// The frame's parsed form, at this time. None: it is no segment.
+    #[inline]
+    pub(crate) fn into_parsed(self, frame: &Frame, now_us: u64) -> Option<Parsed> {
+        let known = self.0.is_some();
+        let mut parsed = match self.0 {
+            Some(parsed) => parsed,
+            None => parse(frame, Direction::ToGuest).ok()?,
+        };
+        parsed.segment.now_us = now_us;
+        debug_assert!(!known || is_of(&parsed, frame), "the receipt is the frame's");
+        Some(parsed)
+    }
+}
+
+fn is_of(parsed: &Parsed, frame: &Frame) -> bool {
+    parse(frame, Direction::ToGuest).is_ok_and(|mut again| {
+        again.segment.now_us = parsed.segment.now_us;
+        again == *parsed
+    })
+}
