@@ -144,7 +144,7 @@ fn a_bond_reorders_the_segments_of_one_port() {
                 p.police = police.into();
                 p.unknown_grace_s = 0;
             });
-            let port = Port::attach("port", &AttachOptions::of(params)).expect("attached");
+            let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
             let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
             let listener = TcpListener::bind(("192.0.2.2", 0)).expect("a listener");
             let to = listener.local_addr().expect("an address");
