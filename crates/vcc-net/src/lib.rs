@@ -1,12 +1,15 @@
 //! What several crates need of the network: numbers of the wire formats, checksums, sequence numbers,
-//! segments without payload, rtnetlink, and the lab's random numbers. It knows no other crate.
+//! segments without payload, rtnetlink, vhost-user, and the lab's random numbers. It knows no other crate.
 //!
 //! Frames for tests are built by `vcc-frames`, which shares nothing with this crate: what it sums up is
 //! what the checksums here are tested against.
 
 pub mod checksum;
 pub mod empty_segment;
+pub mod fds;
 pub mod netlink;
 pub mod random;
 pub mod seq;
+pub mod vhost_user;
+pub mod virtio;
 pub mod wire;

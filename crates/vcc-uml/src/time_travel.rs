@@ -9,8 +9,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use vcc_net::fds::send_with_fds;
+
 use crate::numbered::numbered;
-use crate::system::{memory_file, send_with_fds, strange};
+use crate::system::{memory_file, strange};
 
 numbered! {
     /// UM_TIMETRAVEL_*, as far as used.

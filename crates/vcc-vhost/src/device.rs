@@ -12,6 +12,8 @@ use moving::Moving;
 use vcc_domain::{Frame, Out, Port, Promise};
 use virtio_queue::{Error as RingError, QueueT};
 
+use vcc_net::virtio::feature;
+
 use crate::counts::{CardCounts, REASONS};
 use crate::dirty::GuestMemory;
 use crate::event::{Event, Journal, Tell};
@@ -175,7 +177,7 @@ impl Device {
         }
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
         rings.iter_mut().for_each(|ring| ring.look(memory));
-        let speak_virtio_1 = self.features.has(Features::VERSION_1);
+        let speak_virtio_1 = self.features.has(feature::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         self.advance(&mut rings);
         self.tell_wire(&rings);
@@ -218,7 +220,7 @@ impl Device {
         self.ends_move();
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
         rings.iter_mut().for_each(|ring| ring.look(memory));
-        let speak_virtio_1 = self.features.has(Features::VERSION_1);
+        let speak_virtio_1 = self.features.has(feature::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         let mut out = Out::default();
         self.port.end(now_ns(), &mut out);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use vm_memory::bitmap::{Bitmap, BitmapSlice, NewBitmap, WithBitmapSlice};
 use vm_memory::{FileOffset, GuestMemoryMmap, MmapRegion, VolatileMemory};
 
-use crate::message::{End, Message};
+use vcc_net::vhost_user::{End, Message};
 
 /// VHOST_LOG_PAGE.
 const PAGE_BYTES: u64 = 0x1000;

@@ -3,6 +3,8 @@
 
 use vcc_domain::{Checksum, Frame};
 
+use vcc_net::virtio::feature;
+
 use crate::features::Features;
 use crate::offload::Offload;
 
@@ -112,17 +114,17 @@ impl Header {
             usize::from(self.checksum_start) + usize::from(self.checksum_offset) + CHECKSUM_BYTES;
         let may_segment = match self.gso_type & !GSO_ECN {
             GSO_NONE => true,
-            GSO_TCPV4 => features.has(Features::HOST_TSO4),
-            GSO_TCPV6 => features.has(Features::HOST_TSO6),
+            GSO_TCPV4 => features.has(feature::HOST_TSO4),
+            GSO_TCPV6 => features.has(feature::HOST_TSO6),
             _ => false,
         };
         let segments = self.gso_type & !GSO_ECN != GSO_NONE;
-        let may_mark = self.gso_type & GSO_ECN == 0 || segments && features.has(Features::HOST_ECN);
+        let may_mark = self.gso_type & GSO_ECN == 0 || segments && features.has(feature::HOST_ECN);
         let holds = (FRAME_MIN_BYTES..=FRAME_MAX_BYTES).contains(&frame_bytes)
             && may_segment
             && may_mark
             && (!segments || self.gso_size > 0 && needs_checksum)
-            && (!needs_checksum || features.has(Features::CSUM) && checksum_end <= frame_bytes);
+            && (!needs_checksum || features.has(feature::CSUM) && checksum_end <= frame_bytes);
         if holds { Ok(()) } else { Err(Bad) }
     }
 
@@ -265,10 +267,10 @@ mod tests {
             (
                 Header { gso_type: GSO_TCPV4 | GSO_ECN, ..good },
                 frame_bytes,
-                Features(Features::OFFERED.0 & !Features::HOST_ECN),
+                Features(Features::OFFERED.0 & !feature::HOST_ECN),
             ),
-            (good, frame_bytes, Features(Features::OFFERED.0 & !Features::HOST_TSO4)),
-            (good, frame_bytes, Features(Features::OFFERED.0 & !Features::CSUM)),
+            (good, frame_bytes, Features(Features::OFFERED.0 & !feature::HOST_TSO4)),
+            (good, frame_bytes, Features(Features::OFFERED.0 & !feature::CSUM)),
             (Header { checksum_start: 3037, ..good }, frame_bytes, ALL),
             (Header { checksum_offset: u16::MAX, ..good }, frame_bytes, ALL),
             (Header { checksum_start: u16::MAX, ..good }, frame_bytes, ALL),

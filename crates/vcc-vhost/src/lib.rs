@@ -15,7 +15,6 @@ mod features;
 mod header;
 mod ledger;
 mod memory;
-mod message;
 mod offload;
 mod peer;
 mod rarp;

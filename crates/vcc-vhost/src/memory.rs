@@ -9,8 +9,9 @@ use vm_memory::{
     mmap::MmapRegionBuilder,
 };
 
+use vcc_net::vhost_user::{End, Message};
+
 use crate::dirty::{GuestMemory, Log, Pages};
-use crate::message::{End, Message};
 
 /// Words of 64 bits: the number of regions, then four of each.
 const REGION_WORDS: usize = 4;

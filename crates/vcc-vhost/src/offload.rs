@@ -1,5 +1,7 @@
 //! The forms of frames, other than those on a wire, that a guest accepts.
 
+use vcc_net::virtio::feature;
+
 use crate::features::Features;
 
 /// The offloads that a guest accepts in a frame to it.
@@ -17,9 +19,9 @@ pub struct Offload {
 impl Offload {
     /// Segmentation needs checksums (virtio 1.2, 5.1.3.1).
     pub(crate) fn of(features: Features) -> Self {
-        let checksum = features.has(Features::GUEST_CSUM);
+        let checksum = features.has(feature::GUEST_CSUM);
         let [tso4, tso6] =
-            [Features::GUEST_TSO4, Features::GUEST_TSO6].map(|bit| checksum && features.has(bit));
-        Offload { checksum, tso4, tso6, ecn: (tso4 || tso6) && features.has(Features::GUEST_ECN) }
+            [feature::GUEST_TSO4, feature::GUEST_TSO6].map(|bit| checksum && features.has(bit));
+        Offload { checksum, tso4, tso6, ecn: (tso4 || tso6) && features.has(feature::GUEST_ECN) }
     }
 }

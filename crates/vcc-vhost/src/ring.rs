@@ -5,11 +5,11 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
+use vcc_net::vhost_user::{End, Message};
 use virtio_queue::{Queue, QueueT};
 
 use crate::dirty::GuestMemory;
 use crate::memory::Memory;
-use crate::message::{End, Message};
 use crate::rings::RING_MAX;
 
 pub(crate) struct Ring {

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use vcc_domain::{Port, Promise};
+use vcc_net::vhost_user::End;
 
 use crate::counts::CardCounts;
 use crate::device::Device;
 use crate::event::{Event, Tell};
 use crate::memory::Memory;
-use crate::message::End;
 use crate::peer;
 use crate::session::Session;
 use crate::turns::Turns;

@@ -7,20 +7,24 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use vcc_net::vhost_user::{Connection, End, Message, Request, protocol_feature};
+use vcc_net::virtio::feature;
+
 use crate::device::{Device, PAIRS_MAX};
 use crate::dirty::Log;
 use crate::event::Event;
 use crate::features::Features;
 use crate::memory::Memory;
-use crate::message::{End, Line, Message, Request};
 use crate::ring::Ring;
 use crate::transfer::Transfer;
 use crate::watch::{Source, Watch};
 
-/// VHOST_USER_PROTOCOL_F_*: MQ, LOG_SHMFD, RARP, REPLY_ACK, RESET_DEVICE, DEVICE_STATE.
-const PROTOCOL_FEATURES: u64 = 1 << 0 | LOG_SHMFD | 1 << 2 | 1 << 3 | 1 << 13 | DEVICE_STATE;
-const LOG_SHMFD: u64 = 1 << 1;
-const DEVICE_STATE: u64 = 1 << 19;
+const PROTOCOL_FEATURES: u64 = protocol_feature::MQ
+    | protocol_feature::LOG_SHMFD
+    | protocol_feature::RARP
+    | protocol_feature::REPLY_ACK
+    | protocol_feature::RESET_DEVICE
+    | protocol_feature::DEVICE_STATE;
 /// A ring's message without a descriptor.
 const NO_FD: u64 = 1 << 8;
 const RING_MASK: u64 = 0xff;
@@ -28,7 +32,7 @@ const RING_MASK: u64 = 0xff;
 const BATCH: usize = 64;
 
 pub(crate) struct Session {
-    line: Line,
+    line: Connection,
     /// Of the protocol.
     protocol: u64,
     features: Features,
@@ -41,7 +45,8 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(stream: UnixStream, watch: &Watch) -> io::Result<Self> {
-        let line = Line::new(stream)?;
+        stream.set_nonblocking(true)?;
+        let line = Connection::new(stream).without_sockets();
         watch.add(line.as_raw_fd(), Source::FrontEnd)?;
         let rings = (0..2 * PAIRS_MAX).map(|_| Ring::new()).collect();
         Ok(Session {
@@ -139,6 +144,9 @@ impl Session {
                 let answer = self.end_transfer(device, watch);
                 return self.line.answer(&message, &answer.to_ne_bytes());
             }
+            Request::SetBackendFd | Request::GetConfig | Request::VringKick => {
+                return Err(message.unknown());
+            }
             // Answered above, or nothing to do: the front end looks at the log when it wants to.
             Request::GetFeatures
             | Request::GetProtocolFeatures
@@ -166,13 +174,13 @@ impl Session {
             self.log_writes()?;
         }
         for ring in &mut self.rings {
-            ring.set_event_idx(features.has(Features::EVENT_IDX));
+            ring.set_event_idx(features.has(feature::EVENT_IDX));
             // Without the protocol's features, there is no message that enables a ring.
-            if !features.has(Features::PROTOCOL_FEATURES) {
+            if !features.has(feature::PROTOCOL_FEATURES) {
                 ring.enable(true);
             }
         }
-        if !features.has(Features::VERSION_1) {
+        if !features.has(feature::VERSION_1) {
             device.tell(Event::Legacy);
         }
         device.accept(features);
@@ -191,7 +199,7 @@ impl Session {
         let without =
             || format!("ring {number} without kicks: does QEMU's card have ioeventfd=on?");
         let kick = kick.ok_or_else(|| End::refused(without()))?;
-        let event_idx = self.features.has(Features::EVENT_IDX);
+        let event_idx = self.features.has(feature::EVENT_IDX);
         let ring = self.rings.get_mut(number).ok_or_else(|| no_ring(number))?;
         unwatch(ring, watch);
         ring.start(number, kick, &self.memory.guest, event_idx)?;

@@ -19,28 +19,28 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use vcc_domain::{Checksum, Frame, Out, Port, Receipt, ReceiveRing, Verdict};
+use vcc_net::vhost_user::{Message, Request};
+use vcc_net::virtio::feature::{self, EVENT_IDX};
 
-use crate::vhost_user::{Asked, CardLine, HAS_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
+use crate::vhost_user::{CardLine, PROTOCOL_FEATURES};
 use moderation::Moderation;
 use rings::{RECEIVE, Rings, SEND};
 pub use tamper::{Tamper, Tampered};
 use transmitter::Transmitter;
 
-/// VIRTIO_NET_F_*, VIRTIO_F_*: checksum and segmentation offload from the guest, for both families
-/// and with ECN; address and MTU from the device; rings with indirect descriptors and event
-/// indices; virtio 1.
-const FEATURES: u64 = 1 << 0 // CSUM
-    | 1 << 1 // GUEST_CSUM
-    | 1 << 3 // MTU
-    | 1 << 5 // MAC
-    | 1 << 11 // HOST_TSO4
-    | 1 << 12 // HOST_TSO6
-    | 1 << 13 // HOST_ECN
-    | 1 << 28 // RING_INDIRECT_DESC
+/// Checksum and segmentation offload from the guest, for both families and with ECN; address and MTU
+/// from the device; rings with indirect descriptors and event indices; virtio 1.
+const FEATURES: u64 = feature::CSUM
+    | feature::GUEST_CSUM
+    | feature::MTU
+    | feature::MAC
+    | feature::HOST_TSO4
+    | feature::HOST_TSO6
+    | feature::HOST_ECN
+    | feature::INDIRECT_DESC
     | EVENT_IDX
-    | HAS_PROTOCOL_FEATURES
-    | 1 << 32; // VERSION_1
-const EVENT_IDX: u64 = 1 << 29;
+    | feature::PROTOCOL_FEATURES
+    | feature::VERSION_1;
 
 /// struct virtio_net_hdr_v1.
 const HEADER_BYTES: usize = 12;
@@ -428,56 +428,56 @@ impl Card {
             self.rings.disable_all();
             return Ok(false);
         };
-        let request = asked.request;
-        match request {
-            Request::GetFeatures => self.line.answer(request, &FEATURES.to_ne_bytes())?,
+        match asked.request {
+            Request::GetFeatures => self.line.answer(&asked, &FEATURES.to_ne_bytes())?,
             Request::GetProtocolFeatures => {
-                self.line.answer(request, &PROTOCOL_FEATURES.to_ne_bytes())?;
+                self.line.answer(&asked, &PROTOCOL_FEATURES.to_ne_bytes())?;
             }
-            Request::GetVringBase => self.line.answer(request, &asked.payload)?,
+            Request::GetVringBase => self.line.answer(&asked, &asked.payload)?,
             Request::GetConfig => {
-                let answer = self.config(&asked);
-                self.line.answer(request, &answer)?;
+                let answer = self.config(&asked)?;
+                self.line.answer(&asked, &answer)?;
             }
             Request::VringKick => {
                 self.take_sent(now_ns)?;
-                self.line.done(&asked)?;
+                self.line.acknowledge(&asked)?;
             }
             _ => self.configure(asked)?,
         }
         Ok(true)
     }
 
-    fn configure(&mut self, mut asked: Asked) -> io::Result<()> {
-        let (ring, value) = (asked.word(0), asked.word(1));
+    fn configure(&mut self, mut asked: Message) -> io::Result<()> {
         match asked.request {
-            Request::SetFeatures => self.features = asked.long(0),
+            Request::SetFeatures => self.features = asked.long(0)?,
             Request::SetMemTable => {
                 let fds = std::mem::take(&mut asked.fds);
                 self.rings.map(&asked, fds)?;
             }
-            Request::SetVringNum => self.rings.set_size(ring, value)?,
-            Request::SetVringBase => self.rings.set_base(ring, value)?,
+            Request::SetVringNum => self.rings.set_size(asked.word(0)?, asked.word(1)?)?,
+            Request::SetVringBase => self.rings.set_base(asked.word(0)?, asked.word(1)?)?,
             Request::SetVringAddr => self.rings.set_addresses(&asked)?,
             Request::SetVringEnable => {
-                self.rings.enable(ring, value != 0, self.features & EVENT_IDX != 0)?;
+                let event_idx = self.features & EVENT_IDX != 0;
+                self.rings.enable(asked.word(0)?, asked.word(1)? != 0, event_idx)?;
             }
             Request::SetBackendFd => self._calls = asked.fds.pop(),
-            _ => {}
+            Request::SetOwner | Request::SetProtocolFeatures => {}
+            _ => return Err(asked.unknown().into()),
         }
-        self.line.done(&asked)
+        self.line.acknowledge(&asked)
     }
 
-    fn config(&self, asked: &Asked) -> Vec<u8> {
+    fn config(&self, asked: &Message) -> io::Result<Vec<u8>> {
         let mut config = [0; CONFIG_BYTES];
         config[..6].copy_from_slice(&self.spec.mac);
         config[CONFIG_STATUS] = 1; // the link is up
         config[CONFIG_MTU..].copy_from_slice(&self.spec.mtu_bytes.to_le_bytes());
         let mut answer = asked.payload.clone();
-        let (offset, size) = (asked.word(0) as usize, asked.word(1) as usize);
+        let (offset, size) = (asked.word(0)? as usize, asked.word(1)? as usize);
         for (i, byte) in answer.iter_mut().skip(CONFIG_HEADER_BYTES).take(size).enumerate() {
             *byte = config.get(offset + i).copied().unwrap_or(0);
         }
-        answer
+        Ok(answer)
     }
 }

@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 use vcc_domain::ReceiveRing;
+use vcc_net::vhost_user::Message;
 use virtio_queue::{Queue, QueueT};
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
 
 use crate::system::strange;
-use crate::vhost_user::Asked;
 
 pub(super) const RECEIVE: usize = 0;
 pub(super) const SEND: usize = 1;
@@ -39,14 +39,14 @@ impl Rings {
     }
 
     /// SET_MEM_TABLE: regions of (guest address, size, address in the guest's process, offset).
-    pub fn map(&mut self, asked: &Asked, fds: Vec<OwnedFd>) -> io::Result<()> {
-        let count = asked.word(0) as usize;
-        let regions: Vec<[u64; 4]> =
-            (0..count).map(|i| [0, 1, 2, 3].map(|j| asked.long(1 + 4 * i + j))).collect();
+    pub fn map(&mut self, asked: &Message, fds: Vec<OwnedFd>) -> io::Result<()> {
+        let count = asked.word(0)? as usize;
         if fds.len() != count {
             return Err(strange(format!("{count} regions and {} files", fds.len())));
         }
-        let mapped = regions.into_iter().zip(fds).map(|([address, bytes, _, offset], fd)| {
+        let mapped = fds.into_iter().enumerate().map(|(i, fd)| {
+            let word = |at: usize| asked.long(1 + 4 * i + at);
+            let (address, bytes, offset) = (word(0)?, word(1)?, word(3)?);
             let file = FileOffset::new(File::from(fd), offset);
             let region = MmapRegion::from_file(file, bytes as usize).map_err(strange)?;
             GuestRegionMmap::new(region, GuestAddress(address))
@@ -76,14 +76,14 @@ impl Rings {
     }
 
     /// SET_VRING_ADDR: after ring and flags, the addresses of descriptors, used and available ring.
-    pub fn set_addresses(&mut self, asked: &Asked) -> io::Result<()> {
-        let queue = &mut self.ring(asked.word(0))?.queue;
+    pub fn set_addresses(&mut self, asked: &Message) -> io::Result<()> {
+        let queue = &mut self.ring(asked.word(0)?)?.queue;
         let halves = |address: u64| (Some(address as u32), Some((address >> 32) as u32));
-        let (low, high) = halves(asked.long(1));
+        let (low, high) = halves(asked.long(1)?);
         queue.set_desc_table_address(low, high);
-        let (low, high) = halves(asked.long(2));
+        let (low, high) = halves(asked.long(2)?);
         queue.set_used_ring_address(low, high);
-        let (low, high) = halves(asked.long(3));
+        let (low, high) = halves(asked.long(3)?);
         queue.set_avail_ring_address(low, high);
         Ok(())
     }

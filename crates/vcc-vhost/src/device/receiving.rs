@@ -6,8 +6,9 @@ use vcc_domain::{Frame, Out, ReceiveRing, Verdict};
 use virtio_queue::QueueT;
 
 use super::backlog::Arrival;
+use vcc_net::virtio::feature;
+
 use super::{BATCH, Device, Rings};
-use crate::features::Features;
 use crate::header::{HEADER_BYTES, Header};
 use crate::offload::Offload;
 use crate::rings::{self, Placed};
@@ -149,7 +150,7 @@ impl Device {
             return None;
         }
         let header = arrival.header.for_guest(Offload::of(self.features));
-        let mergeable = self.features.has(Features::MRG_RXBUF);
+        let mergeable = self.features.has(feature::MRG_RXBUF);
         let (ring, memory) = (2 * pair, rings.memory);
         let queue = &mut rings.all[ring].queue;
         match rings::place(queue, memory, mergeable, header, &arrival.frame.bytes) {

@@ -3,11 +3,14 @@
 
 use std::os::fd::OwnedFd;
 
-use super::{DEVICE_STATE, LOG_SHMFD, Session};
+use vcc_net::vhost_user::protocol_feature::{DEVICE_STATE, LOG_SHMFD};
+use vcc_net::vhost_user::{End, Message};
+use vcc_net::virtio::feature;
+
+use super::Session;
 use crate::device::Device;
 use crate::event::Event;
 use crate::features::Features;
-use crate::message::{End, Message};
 use crate::ring::Ring;
 use crate::transfer::{Direction, Transfer};
 use crate::watch::Watch;
@@ -25,14 +28,14 @@ impl Session {
     /// without their connections.
     pub(super) fn offered(&self) -> Features {
         match self.protocol & (LOG_SHMFD | DEVICE_STATE) == LOG_SHMFD | DEVICE_STATE {
-            true => Features(Features::OFFERED.0 | Features::LOG_ALL),
+            true => Features(Features::OFFERED.0 | feature::LOG_ALL),
             false => Features::OFFERED,
         }
     }
 
     /// Does the front end copy the guest's memory while the guest runs?
     pub(crate) fn is_logging(&self) -> bool {
-        self.features.has(Features::LOG_ALL)
+        self.features.has(feature::LOG_ALL)
     }
 
     pub(super) fn log_writes(&mut self) -> Result<(), End> {
