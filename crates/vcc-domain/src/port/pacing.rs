@@ -3,17 +3,16 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::{GuestRate, RateDue};
+use vcc_engine::RateDue;
 
 use super::{NS_PER_US, Port};
 use crate::frame::Out;
 use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
 
-/// The guest's bucket, and who waits for it.
+/// Who waits for the guest's bucket.
 #[derive(Clone, Default)]
 pub(super) struct Pacing {
-    pub bucket: GuestRate,
     /// Connections that wait, in order. One that has ended stays until its turn.
     turns: VecDeque<FlowKey>,
     /// Whose turn it is.
@@ -45,12 +44,12 @@ impl Pacing {
 impl Port {
     /// May data of the connection leave now? Otherwise it waits for its turn.
     pub(super) fn admits_by_rate(&mut self, id: FlowId) -> bool {
-        let now_us = self.now_us();
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else {
+        let now_us = self.core.now_us();
+        let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
             return true;
         };
         let pacing = &mut self.pacing;
-        let due_us = match pacing.bucket.due(flow, self.treatments.of(flow), now_us) {
+        let due_us = match self.core.rate.due(flow, self.core.treatments.of(flow), now_us) {
             RateDue::Uncapped => return true,
             RateDue::Now => None,
             RateDue::AtUs(due_us) => Some(due_us),
@@ -82,15 +81,15 @@ impl Port {
 
     /// Sends what the rate admits by now, of each connection that waits in turn.
     pub(super) fn advance_pacing(&mut self, out: &mut Out) {
-        if self.pacing.due_ns.is_none_or(|due_ns| due_ns > self.now_ns) {
+        if self.pacing.due_ns.is_none_or(|due_ns| due_ns > self.core.now_ns) {
             return;
         }
         self.pacing.due_ns = None;
         // A connection that exceeds the rate after its turn is behind these.
         for _ in 0..self.pacing.turns.len() {
             let Some(key) = self.pacing.turns.pop_front() else { break };
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
+            let Some(id) = self.core.table.find(&key) else { continue };
+            let Some(Entry { held, .. }) = self.core.table.get_mut(id) else { continue };
             held.is_paced = false;
             self.pacing.served = Some(Served { key, turn: Turn::Begun });
             self.resend(id, out);

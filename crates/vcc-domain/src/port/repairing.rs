@@ -24,11 +24,11 @@ pub(super) struct Before {
 impl Port {
     /// Begins or ends retaining what leaves, if the treatment has changed.
     pub(super) fn judge_repair(&mut self, id: FlowId) -> Option<Before> {
-        let now_us = self.now_us() as u32;
-        let Entry { state: flow, held, .. } = self.table.get_mut(id)?;
+        let now_us = self.core.now_us() as u32;
+        let Entry { state: flow, held, .. } = self.core.table.get_mut(id)?;
         let recovery = &mut held.sent.recovery;
-        if flow.repair_judge(&mut held.hold, recovery, self.treatments.of(flow), now_us) {
-            held.discard_sent(&mut self.buffer);
+        if flow.repair_judge(&mut held.hold, recovery, self.core.treatments.of(flow), now_us) {
+            held.discard_sent(&mut self.core.buffer);
         }
         Some(Before { una: flow.snd_una, ca_state: flow.ca_state })
     }
@@ -36,8 +36,8 @@ impl Port {
     /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
     /// repair.
     pub(super) fn pass_unretained(&mut self, id: FlowId, segment: &Segment) {
-        let (now_us, end) = (self.now_us() as u32, sequence_end(segment));
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let (now_us, end) = (self.core.now_us() as u32, sequence_end(segment));
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         if held.hold.retains() {
             flow.repair_passes(&mut held.hold, &mut held.sent.recovery, end, now_us);
         }
@@ -45,8 +45,8 @@ impl Port {
 
     /// Retains a segment that is about to leave for the first time.
     pub(super) fn retain(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         if !held.hold.retains() {
             return;
         }
@@ -58,9 +58,9 @@ impl Port {
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
         let waiting = Waiting { frame, parsed };
-        flow.repair_charge(&mut held.hold, &mut self.buffer, charge_bytes(&waiting.frame));
+        flow.repair_charge(&mut held.hold, &mut self.core.buffer, charge_bytes(&waiting.frame));
         held.sent.push(Kept { waiting, facts });
-        self.note_full();
+        self.core.note_full();
     }
 
     /// After the engine has seen a segment to the guest: accounts for what it acknowledges, if the
@@ -74,8 +74,8 @@ impl Port {
         passes: bool,
         hears: bool,
     ) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         let Some(before) = before.filter(|_| held.hold.retains()) else { return };
         if hears {
             let sent = &mut held.sent;
@@ -107,8 +107,8 @@ impl Port {
             {
                 sent.detect(flow, now_us);
             }
-            held.hold.left(&mut self.buffer, free_bytes);
-            flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+            held.hold.left(&mut self.core.buffer, free_bytes);
+            flow.repair_charge(&mut held.hold, &mut self.core.buffer, taken_bytes);
         }
         if passes && flow.hold_covers(&held.hold) {
             strip_sack(frame, parsed);
@@ -117,24 +117,24 @@ impl Port {
         if passes && hears && ack != parsed.segment.ack {
             set_ack(frame, parsed, ack);
         }
-        self.note_full();
+        self.core.note_full();
     }
 
     /// Sends lost segments again, as far as the windows admit.
     pub(super) fn resend(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us();
+        let now_us = self.core.now_us();
         loop {
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+            let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
             if !held.hold.retains() {
                 return;
             }
             let Some(at) = held.sent.first_lost() else { break };
             let free_bytes = held.sent.trim(at, flow.snd_una, now_us as u32);
-            held.hold.left(&mut self.buffer, free_bytes);
+            held.hold.left(&mut self.core.buffer, free_bytes);
             let Some(kept) = held.sent.get(at) else { break };
             if let Some(limit_bytes) = held.path.limit_bytes(&kept.waiting.parsed, now_us) {
                 let taken_bytes = held.sent.cut(at, limit_bytes);
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                flow.repair_charge(&mut held.hold, &mut self.core.buffer, taken_bytes);
                 continue;
             }
             let unit_bytes = unit_bytes(kept.waiting.segment());
@@ -142,7 +142,7 @@ impl Port {
             let leaves_bytes = flow.repair_leaves_bytes(
                 &held.hold,
                 &held.sent.recovery,
-                self.treatments.of(flow),
+                self.core.treatments.of(flow),
                 &kept.facts,
                 unit_bytes,
             );
@@ -151,7 +151,7 @@ impl Port {
             }
             if leaves_bytes < whole_bytes {
                 let taken_bytes = held.sent.cut(at, leaves_bytes);
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                flow.repair_charge(&mut held.hold, &mut self.core.buffer, taken_bytes);
             }
             if !self.admits_by_rate(id) {
                 break;
@@ -162,14 +162,14 @@ impl Port {
 
     /// Sends a segment again, with the guest's latest acknowledgement, window and timestamps.
     fn send_again(&mut self, id: FlowId, at: usize, out: &mut Out) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get(id) else { return };
         let Some(kept) = held.sent.get(at) else { return };
         let (Waiting { mut frame, mut parsed }, before) = (kept.waiting.clone(), flow.ca_state);
         parsed.segment.now_us = now_us;
         held.latest.renew(&mut frame, &mut parsed);
         self.leave_as(id, frame, &parsed, out);
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         let Some((kept, recovery)) = held.sent.with_recovery(at) else { return };
         flow.repair_resent(&mut held.hold, recovery, &mut kept.facts, now_us as u32, before);
     }
@@ -181,9 +181,9 @@ impl Port {
 
     /// Processes the timers that have expired.
     pub(super) fn advance_repairs(&mut self, out: &mut Out) {
-        while let Some((at_ns, key)) = self.repairs.pop(self.now_ns) {
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
+        while let Some((at_ns, key)) = self.repairs.pop(self.core.now_ns) {
+            let Some(id) = self.core.table.find(&key) else { continue };
+            let Some(Entry { held, .. }) = self.core.table.get_mut(id) else { continue };
             if held.sent.timer_ns != Some(at_ns) {
                 continue;
             }
@@ -198,8 +198,8 @@ impl Port {
 
     /// Acts on the timer of a flow, if it has expired.
     fn expire(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         if held.sent.reorder_due_us().is_some_and(|due_us| due_us <= now_us) {
             held.sent.detect(flow, now_us);
         }
@@ -207,7 +207,7 @@ impl Port {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            self.treatments.of(flow),
+            self.core.treatments.of(flow),
             now_us as u32,
             waits,
         );
@@ -224,7 +224,7 @@ impl Port {
             RepairTimer::Probe => {
                 flow.repair_probed(&mut held.sent.recovery);
                 let Some((at, taken_bytes)) = held.sent.last(&held.path, now_us) else { return };
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                flow.repair_charge(&mut held.hold, &mut self.core.buffer, taken_bytes);
                 let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
                 // Law 14: the peer may have shrunk its window since.
                 if facts.sacked == 0 && !before(held.hold.0.peer_edge, facts.end) {
@@ -246,8 +246,10 @@ impl Port {
 
     /// Sets the flow's timer, if it must go off earlier than it is set to.
     pub(super) fn arm(&mut self, id: FlowId) {
-        let now_us = self.now_us();
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         if !held.hold.retains() {
             return;
         }
@@ -255,13 +257,13 @@ impl Port {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            self.treatments.of(flow),
+            self.core.treatments.of(flow),
             now_us as u32,
             waits,
         );
         let dues = [due.map(|(in_us, _)| now_us + u64::from(in_us)), held.sent.reorder_due_us()];
         let Some(due_us) = dues.into_iter().flatten().min() else { return };
-        let due_ns = (due_us * NS_PER_US).max(self.now_ns + 1);
+        let due_ns = (due_us * NS_PER_US).max(self.core.now_ns + 1);
         self.repairs.set(&mut held.sent.timer_ns, due_ns, key);
     }
 }

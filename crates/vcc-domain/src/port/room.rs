@@ -14,8 +14,8 @@ impl Port {
     /// The room in the guest's receive ring. The shell reports it before each call with a frame,
     /// and when the guest has made room.
     pub fn set_room(&mut self, now_ns: u64, ring: ReceiveRing, out: &mut Out) {
-        self.note_time(now_ns);
-        self.note_ring(ring, out);
+        self.core.note_time(now_ns);
+        self.thinning.note_ring(&mut self.core, ring, &mut out.to_guest);
         let free_segs = ring.free_segs.saturating_add(ring.behind_segs);
         if free_segs > self.snooping.sharing.free_segs {
             // The guest reads its ring.
@@ -45,17 +45,17 @@ impl Port {
     /// Peers that have fallen silent leave their buffers to the others.
     #[inline]
     pub(super) fn end_shares(&mut self) {
-        if self.snooping.sharing.next_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
+        if self.snooping.sharing.next_ns().is_some_and(|at_ns| at_ns <= self.core.now_ns) {
             self.look_at_shares();
         }
     }
 
     #[cold]
     fn look_at_shares(&mut self) {
-        let now_ns = self.now_ns;
+        let now_ns = self.core.now_ns;
         while let Some((at_ns, key)) = self.snooping.sharing.pop(now_ns) {
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { continue };
+            let Some(id) = self.core.table.find(&key) else { continue };
+            let Some(Entry { snooped, .. }) = self.core.table.get_mut(id) else { continue };
             let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
             if !sharing.is_silent((now_ns, at_ns), &key, share) {
                 continue;
@@ -102,7 +102,7 @@ impl Port {
     }
 
     fn tell_again(&mut self, (segs, key): (u32, FlowKey), out: &mut Out) {
-        let Some(id) = self.table.find(&key) else { return };
+        let Some(id) = self.core.table.find(&key) else { return };
         // It may be listed for fewer buffers than it waits for, and the treatment may have changed.
         self.unlist(id);
         if self.note_waiting(id) == Some(segs) {
@@ -113,7 +113,7 @@ impl Port {
 
     /// The flow waits for nothing.
     pub(super) fn unlist(&mut self, id: FlowId) {
-        let Some(Entry { key, snooped, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { key, snooped, .. }) = self.core.table.get_mut(id) else { return };
         move_to(&mut self.snooping.waiting, key, &mut snooped.opens_at_segs, None);
         move_to(&mut self.snooping.narrow, key, &mut snooped.widens_at_segs, None);
     }
@@ -121,8 +121,8 @@ impl Port {
     /// After each change of the flow: what is set aside for its peer, and from how many buffers on
     /// it has something to say.
     pub(super) fn note_waiting(&mut self, id: FlowId) -> Option<u32> {
-        let Entry { key, state: flow, snooped, .. } = self.table.get_mut(id)?;
-        let treatment = self.treatments.of(flow);
+        let Entry { key, state: flow, snooped, .. } = self.core.table.get_mut(id)?;
+        let treatment = self.core.treatments.of(flow);
         let (sharing, share) = (&mut self.snooping.sharing, &mut snooped.share);
         if !share.is_silent() && !flow.snoops(&snooped.snoop, treatment) {
             sharing.end(share);
@@ -130,7 +130,7 @@ impl Port {
         }
         let needs = flow.snoop_needs(&snooped.snoop, treatment, snooped.answer_waits);
         if needs.due_segs != share.due_segs {
-            sharing.note(self.now_ns, key, share, needs.due_segs);
+            sharing.note(self.core.now_ns, key, share, needs.due_segs);
         }
         let some = |segs| if segs == sys::SNOOP_NEVER_SEGS { None } else { Some(segs) };
         let (opens_at, widens_at) = (some(needs.opens_at_segs), some(needs.widens_at_segs));

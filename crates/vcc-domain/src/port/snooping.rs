@@ -80,13 +80,14 @@ impl Port {
     /// The guest's receive ring has a frame that passed [`Port::to_guest`], which returned the receipt:
     /// only now may it be acknowledged. `out` receives the acknowledgement.
     pub fn placed(&mut self, now_ns: u64, frame: Frame, receipt: Receipt, out: &mut Out) {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         if !self.snooping.is_on {
             return;
         }
         let Some(parsed) = &receipt.into_parsed(&frame, now_ns / NS_PER_US) else { return };
-        let Some(id) = self.table.find(&parsed.key) else { return };
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+        let Some(id) = self.core.table.find(&parsed.key) else { return };
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.core.table.get_mut(id)
+        else {
             return;
         };
         let begun = snooped.snoop.0.begun != 0;
@@ -100,7 +101,7 @@ impl Port {
         let (snoop, segment) = (&mut snooped.snoop, &parsed.segment);
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
-        let placed = flow.snoop_placed(snoop, self.treatments.of(flow), segment, sent, stamp);
+        let placed = flow.snoop_placed(snoop, self.core.treatments.of(flow), segment, sent, stamp);
         let is_behind_hole = after(segment.seq, snoop.0.ring_nxt);
         let has_space = !is_behind_hole || self.snooping.copied_bytes < BEHIND_HOLES_MAX_BYTES;
         if placed.keep != 0 && has_space {
@@ -146,7 +147,7 @@ impl Port {
     }
 
     pub(super) fn note_snoop(&mut self) {
-        self.snooping.is_on |= self.treatments.any(|params| params.0.snoop != 0);
+        self.snooping.is_on |= self.core.treatments.any(|params| params.0.snoop != 0);
     }
 
     /// A SYN or SYN-ACK has passed to the guest; `stripped`: without MPTCP's options.
@@ -154,7 +155,7 @@ impl Port {
         if !self.snooping.is_on {
             return;
         }
-        if let Some(Entry { snooped, .. }) = self.table.get_mut(id) {
+        if let Some(Entry { snooped, .. }) = self.core.table.get_mut(id) {
             let tsval = parsed.tsval().unwrap_or(0);
             snooped.snoop.peer_syn(&parsed.segment, tsval, stripped);
         }
@@ -172,9 +173,9 @@ impl Port {
         if !self.snooping.is_on {
             return false;
         }
-        let (now_ns, snooping) = (self.now_ns, &mut self.snooping);
+        let (now_ns, snooping) = (self.core.now_ns, &mut self.snooping);
         snooping.heard_ns = now_ns;
-        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+        let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {
             return false;
         };
         let before = snooped.snoop.0.guest_ack;
@@ -208,9 +209,11 @@ impl Port {
             // A guest that is heard is given it again sooner.
             self.set_timer(id);
         }
-        let Some(Entry { state: flow, snooped, .. }) = self.table.get_mut(id) else { return false };
+        let Some(Entry { state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
+            return false;
+        };
         let room = self.snooping.sharing.room(&snooped.share);
-        let treatment = self.treatments.of(flow);
+        let treatment = self.core.treatments.of(flow);
         let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
         if absorbs {
             flow.snoop_absorbed(&parsed.segment);
@@ -231,10 +234,11 @@ impl Port {
         if !self.snooping.is_on {
             return None;
         }
-        let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
+        let Entry { state: flow, snooped, .. } = self.core.table.get_mut(id)?;
         let segment = &parsed.segment;
         let room = self.snooping.sharing.room(&snooped.share);
-        let said = flow.snoop_ack_to_send(&snooped.snoop, self.treatments.of(flow), &room, segment);
+        let said =
+            flow.snoop_ack_to_send(&snooped.snoop, self.core.treatments.of(flow), &room, segment);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
@@ -263,10 +267,12 @@ impl Port {
 
     /// Delayed ACKs, and what the guest is given again.
     pub(super) fn advance_snooping(&mut self, out: &mut Out) {
-        let now_ns = self.now_ns;
+        let now_ns = self.core.now_ns;
         while let Some((at_ns, key)) = self.snooping.timers.pop(now_ns) {
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { state: flow, snooped, .. }) = self.table.get_mut(id) else { continue };
+            let Some(id) = self.core.table.find(&key) else { continue };
+            let Some(Entry { state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
+                continue;
+            };
             if snooped.timer_ns != Some(at_ns) {
                 continue;
             }
@@ -292,8 +298,10 @@ impl Port {
 
     /// The same; [`Port::note_waiting`] has to follow.
     fn say_promised(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us();
-        let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
+        let now_us = self.core.now_us();
+        let Some(Entry { key, state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         snooped.answer_ns = None;
         let room = self.snooping.sharing.room(&snooped.share);
         if !flow.snoop_has_room(&snooped.snoop, &room) && flow.is_answer_due(&snooped.snoop) {
@@ -309,7 +317,8 @@ impl Port {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said = flow.snoop_ack_to_send(&snooped.snoop, self.treatments.of(flow), &room, &own);
+        let said =
+            flow.snoop_ack_to_send(&snooped.snoop, self.core.treatments.of(flow), &room, &own);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let answer = Answer { key, flow, snooped, said }.made(now_us);
@@ -318,14 +327,16 @@ impl Port {
 
     /// The guest has not acknowledged what was promised for a while.
     fn give_again(&mut self, id: FlowId, out: &mut Out) {
-        let now_ns = self.now_ns;
+        let now_ns = self.core.now_ns;
         let heard_ns = self.snooping.heard_ns;
-        let Some(Entry { state: flow, snooped, .. }) = self.table.get(id) else { return };
+        let Some(Entry { state: flow, snooped, .. }) = self.core.table.get(id) else { return };
         if snooped.again_ns(flow, heard_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return;
         }
-        self.hand_over_ack(id, out);
-        let Some(Entry { state: flow, held, snooped, .. }) = self.table.get_mut(id) else { return };
+        self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
+        let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         let snoop = &snooped.snoop.0;
         let takes = after(snoop.guest_edge, snoop.guest_ack);
         let current = Current::of(flow, &held.hold, snoop.ts_recent);
@@ -340,7 +351,7 @@ impl Port {
     /// The guest does not take what was promised: neither end may believe that the connection
     /// continues (law 16).
     fn give_up(&mut self, id: FlowId, out: &mut Out) {
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get(id) else {
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.core.table.get(id) else {
             return;
         };
         let reset = Bare {
@@ -358,8 +369,8 @@ impl Port {
             window: 0,
             flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
         };
-        let answer = Answer { key, flow, snooped, said }.made(self.now_us());
-        self.counters.count(sys::COUNT_PROMISE_BROKEN);
+        let answer = Answer { key, flow, snooped, said }.made(self.core.now_us());
+        self.core.counters.count(sys::COUNT_PROMISE_BROKEN);
         self.leave_as(id, answer.frame, &answer.parsed, out);
         self.end_snooping(id);
     }
@@ -370,7 +381,7 @@ impl Port {
         if !self.snooping.is_on {
             return;
         }
-        let Some(Entry { state: flow, .. }) = self.table.get(id) else { return };
+        let Some(Entry { state: flow, .. }) = self.core.table.get(id) else { return };
         if by_reset || is_reset(flow) {
             self.end_snooping(id);
         }
@@ -378,7 +389,7 @@ impl Port {
 
     /// A RST has ended the connection, in any state.
     pub(super) fn end_snooping(&mut self, id: FlowId) {
-        let Some(Entry { snooped, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { snooped, .. }) = self.core.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.sharing.end(&mut snooped.share);
         snooped.snoop = Snoop::default();
@@ -387,7 +398,7 @@ impl Port {
     }
 
     pub(super) fn forget_snooped(&mut self, id: FlowId) {
-        let Some(Entry { key, snooped, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { key, snooped, .. }) = self.core.table.get_mut(id) else { return };
         self.snooping.copied_bytes -= snooped.copies.clear();
         self.snooping.timers.clear(&mut snooped.timer_ns, key);
         self.snooping.sharing.end(&mut snooped.share);
@@ -396,13 +407,15 @@ impl Port {
     }
 
     pub(super) fn set_timer(&mut self, id: FlowId) {
-        let Some(Entry { key, state: flow, snooped, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { key, state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         let again_ns = snooped.again_ns(flow, self.snooping.heard_ns);
         let due_ns = match (snooped.answer_ns, again_ns) {
             (Some(answer_ns), Some(again_ns)) => answer_ns.min(again_ns),
             (Some(due_ns), None) | (None, Some(due_ns)) => due_ns,
             (None, None) => return,
         };
-        self.snooping.timers.set(&mut snooped.timer_ns, due_ns.max(self.now_ns), key);
+        self.snooping.timers.set(&mut snooped.timer_ns, due_ns.max(self.core.now_ns), key);
     }
 }

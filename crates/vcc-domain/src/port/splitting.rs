@@ -157,7 +157,7 @@ impl Port {
 
     /// The slots that a ledger has to have: for flows, and for as many that were ended.
     pub fn ledger_slots(&self) -> usize {
-        2 * self.table.max_flows()
+        2 * self.core.table.max_flows()
     }
 
     /// Ends the connections of another port's ledger, which did not end in order.
@@ -167,7 +167,7 @@ impl Port {
         promises: impl IntoIterator<Item = Promise>,
         out: &mut Out,
     ) {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         for promise in promises {
             promise.reset([], out);
             self.refuse(promise, None);
@@ -177,36 +177,36 @@ impl Port {
     /// Ends the connections whose promises will not be kept, because the port is about to end. The
     /// ledger has them to be refused by the next one.
     pub fn end(&mut self, now_ns: u64, out: &mut Out) {
-        self.note_time(now_ns);
-        self.end_thinning(out);
-        for id in self.table.ids() {
+        self.core.note_time(now_ns);
+        self.thinning.end(&mut self.core, &mut out.to_guest);
+        for id in self.core.table.ids() {
             self.break_promise(id, out);
         }
-        self.promises.forget_ended(now_ns, self.table.max_flows());
+        self.promises.forget_ended(now_ns, self.core.table.max_flows());
     }
 
     /// Ends a connection of which the guest has been promised what cannot be delivered.
     pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
         let Some(broken) = self.breaking(id) else { return };
-        let slot = self.table.get_mut(id).and_then(|entry| entry.held.slot.take());
+        let slot = self.core.table.get_mut(id).and_then(|entry| entry.held.slot.take());
         self.forget(id);
         broken.reset(out);
         self.refuse(broken.promise, slot);
     }
 
     fn refuse(&mut self, promise: Promise, slot: Option<usize>) {
-        self.promises.refuse(self.now_ns, self.table.max_flows(), promise, slot);
+        self.promises.refuse(self.core.now_ns, self.core.table.max_flows(), promise, slot);
     }
 
     /// The event to report if the connection ends now. None if nothing was promised.
     pub(super) fn breaking(&self, id: FlowId) -> Option<Broken> {
         let promise = self.promise_of(id)?;
-        let Entry { held, .. } = self.table.get(id)?;
+        let Entry { held, .. } = self.core.table.get(id)?;
         Some(Broken { promise, starts: held.sent.starts().collect() })
     }
 
     fn promise_of(&self, id: FlowId) -> Option<Promise> {
-        let Entry { key, state: flow, held, .. } = self.table.get(id)?;
+        let Entry { key, state: flow, held, .. } = self.core.table.get(id)?;
         let neighbour = held.latest.neighbour()?;
         flow.split_owes(&held.hold).then(|| Promise {
             key: *key,
@@ -225,7 +225,7 @@ impl Port {
             return;
         }
         let promise = self.promise_of(id);
-        if let Some(entry) = self.table.get_mut(id) {
+        if let Some(entry) = self.core.table.get_mut(id) {
             self.promises.write(&mut entry.held.slot, promise.as_ref());
         }
     }
@@ -247,7 +247,7 @@ impl Port {
         if self.promises.ended.is_empty() {
             return Ok(());
         }
-        self.promises.forget_ended(self.now_ns, self.table.max_flows());
+        self.promises.forget_ended(self.core.now_ns, self.core.table.max_flows());
         let Some(refused) = self.promises.ended.get(key) else { return Ok(()) };
         match refused.judge(direction, segment) {
             Fate::Pass => return Ok(()),
@@ -281,7 +281,9 @@ impl Port {
     /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
     /// once, in the next call of [`Port::advance`], so that one answers all that the guest has sent.
     pub(super) fn promise(&mut self, id: FlowId, said: &Segment) {
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         if held.latest.neighbour().is_none() {
             return;
         }
@@ -292,11 +294,11 @@ impl Port {
             }
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        let mut params: Params = *self.treatments.of(flow);
+        let mut params: Params = *self.core.treatments.of(flow);
         if self.promises.withheld.is_some() {
             params.0.act = Act::Hold.number();
         }
-        let is_due = flow.split_promises(&mut held.hold, &self.buffer, &params, said, end);
+        let is_due = flow.split_promises(&mut held.hold, &self.core.buffer, &params, said, end);
         if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
             self.promises.due.push(*key);
         }
@@ -305,15 +307,17 @@ impl Port {
 
     /// When an acknowledgement is due.
     pub(super) fn next_ack_ns(&self) -> Option<u64> {
-        (!self.promises.due.is_empty()).then_some(self.now_ns)
+        (!self.promises.due.is_empty()).then_some(self.core.now_ns)
     }
 
     /// Sends the acknowledgements that are due.
     pub(super) fn send_acks(&mut self, out: &mut Out) {
         for key in std::mem::take(&mut self.promises.due) {
-            let Some(id) = self.table.find(&key) else { continue };
-            self.hand_over_ack(id, out);
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { continue };
+            let Some(id) = self.core.table.find(&key) else { continue };
+            self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
+            let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else {
+                continue;
+            };
             if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
                 continue;
             }
@@ -334,8 +338,8 @@ impl Port {
     /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5). While the port has nothing to
     /// say, it does not know what the guest discards.
     pub(super) fn note_stamp(&mut self, id: FlowId, parsed: &Parsed, hears: bool) {
-        let speaks = self.table.get(id).is_some_and(|entry| self.speaks(entry));
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let speaks = self.core.table.get(id).is_some_and(|entry| self.speaks(entry));
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn && flow.settled == 0 {
             held.peer_tsval = parsed.tsval();
