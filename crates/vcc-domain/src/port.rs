@@ -8,9 +8,9 @@ mod judging;
 mod moving;
 mod pacing;
 mod path_mtu;
+mod receive_ring;
 mod recording;
 mod repairing;
-mod room;
 mod snooping;
 mod splitting;
 mod thinning;
@@ -114,7 +114,10 @@ impl Port {
         };
         // It runs, so it reads.
         self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
-        if self.snoop_from_guest(id, frame, parsed, out) {
+        let to_guest = &mut out.to_guest;
+        if self.snooping.absorb(&mut self.core, id, (frame, parsed), to_guest) {
+            // Held frames must not leave with older timestamps than those of an answer.
+            self.note_latest(id, frame, parsed);
             return Verdict::Held;
         }
         if self.is_holding(id) {
@@ -168,7 +171,7 @@ impl Port {
                 self.thinning.thin(&mut self.core, id, (frame, parsed), &action, last, to_guest);
         }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
-            self.snoop_peer_syn(id, parsed, action.strip != 0);
+            self.snooping.peer_syn(&mut self.core, id, parsed, action.strip != 0);
             self.open(id, out);
         }
         if self.has_held(id) {
@@ -176,7 +179,7 @@ impl Port {
             self.release(id, out);
         }
         self.record(id);
-        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on;
+        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
         let parsed = if is_read_again { read.ok() } else { None };
         (verdict, Receipt::of_rewritten(parsed, &action))
     }
@@ -263,7 +266,7 @@ impl Port {
     }
 
     fn note_treatments(&mut self) {
-        self.note_snoop();
+        self.snooping.note_treatments(&self.core);
         self.thinning.note_treatments(&self.core);
     }
 
@@ -304,7 +307,7 @@ impl Port {
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
     /// follows it.
     fn leave(&mut self, id: FlowId, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
-        let raised = self.raised(id, frame, parsed);
+        let raised = self.snooping.raised(&mut self.core, id, frame, parsed);
         self.leave_raised(id, frame, raised.as_ref().unwrap_or(parsed), out)
     }
 

@@ -212,7 +212,7 @@ impl Port {
         parsed: &Parsed,
         out: &mut Out,
     ) {
-        let raised = self.raised(id, &mut frame, parsed);
+        let raised = self.snooping.raised(&mut self.core, id, &mut frame, parsed);
         self.leave_as_said(id, frame, raised.as_ref().unwrap_or(parsed), out);
     }
 
@@ -255,11 +255,11 @@ impl Port {
             self.thinning.drop_ack(&mut self.core, id);
         }
         self.core.note_full();
-        self.end_snooped(id, is_reset);
+        self.snooping.note_end(&mut self.core, id, is_reset);
     }
 
     pub(super) fn forget(&mut self, id: FlowId) {
-        self.forget_snooped(id);
+        self.snooping.forget(&mut self.core, id);
         self.thinning.drop_ack(&mut self.core, id);
         if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
             self.core.treatments.leave(flow);

@@ -127,12 +127,7 @@ impl Port {
             flow.hold_kept(&mut held.hold, &mut self.core.buffer, end, bytes);
             held.queue.push(waiting);
         }
-        // Under any rules here: what was promised is not taken back.
-        self.snooping.is_on |= snooped.snoop.0.begun != 0;
-        for (frame, parsed) in copies {
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
-            self.snooping.add_copied(kept_bytes, freed_bytes);
-        }
+        self.snooping.arrive(&mut snooped, copies);
         if !keeps_its_promises(&flow, &held, &snooped) {
             return Some(Ok(false));
         }
@@ -184,9 +179,9 @@ impl Port {
             self.release(id, out);
         }
         self.record(id);
-        if self.snooping.is_on {
-            self.set_timer(id);
-            self.note_waiting(id);
+        if self.snooping.is_on() {
+            self.snooping.set_timer(&mut self.core, id);
+            self.snooping.note_waiting(&mut self.core, id);
         }
     }
 }
