@@ -21,7 +21,7 @@ pub use moving::Arrived;
 use pacing::Pacing;
 use recording::Recorder;
 use snooping::Snooping;
-use splitting::Promises;
+use splitting::{Broken, Split};
 pub use thinning::ReceiveRing;
 use thinning::Thinning;
 use vcc_engine::{Action, Delays, FlowState, Params, Segment, is_crowded, sys};
@@ -56,7 +56,7 @@ pub struct Port {
     pacing: Pacing,
     emitter: Emitter,
     repairs: Timers,
-    promises: Promises,
+    split: Split,
     snooping: Snooping,
     thinning: Thinning,
     recorder: Recorder,
@@ -83,7 +83,7 @@ impl Port {
             pacing: Pacing::default(),
             emitter: Emitter::default(),
             repairs: Timers::default(),
-            promises: Promises::default(),
+            split: Split::default(),
             snooping: Snooping::default(),
             thinning: Thinning::default(),
             recorder: Recorder::default(),
@@ -123,7 +123,7 @@ impl Port {
         if self.is_holding(id) {
             let said = parsed.segment;
             let verdict = self.hold_from_guest(id, frame, parsed, out);
-            self.promise(id, &said);
+            self.split.promise(&mut self.core, id, &said);
             return verdict;
         }
         self.leave(id, frame, parsed, out)
@@ -151,7 +151,7 @@ impl Port {
             Ok(id) => id,
             Err(untouched) => return (untouched, Receipt::unread()),
         };
-        if self.is_corrupt(id, frame, parsed) {
+        if self.core.is_corrupt(id, frame, parsed) {
             return (Verdict::Pass, Receipt::unread());
         }
         let before = self.judge_repair(id);
@@ -162,7 +162,7 @@ impl Port {
             return (Verdict::Pass, Receipt::unread());
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(id, parsed, hears);
+        Split::note_stamp(&mut self.core, id, parsed, hears);
         self.repair_to_guest(id, frame, parsed, before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && hears {
@@ -178,7 +178,7 @@ impl Port {
             self.resend(id, out);
             self.release(id, out);
         }
-        self.record(id);
+        self.split.record(&mut self.core, id);
         let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
         let parsed = if is_read_again { read.ok() } else { None };
         (verdict, Receipt::of_rewritten(parsed, &action))
@@ -193,7 +193,7 @@ impl Port {
             self.core.next_read_ns(),
             self.next_repair_ns(),
             self.snooping.next_ns(),
-            self.next_ack_ns(),
+            self.split.next_ack_ns(&self.core),
             self.pacing.next_ns(),
             self.thinning.next_ns(),
         ];
@@ -290,7 +290,7 @@ impl Port {
         let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
         let is_ruled = self.core.treatments.epoch() != 0;
         let known = known.filter(|id| !is_ruled || self.settle_rule(*id));
-        self.refuse_ended(direction, frame, parsed, out)?;
+        self.split.refuse_ended(&self.core, direction, frame, parsed, out)?;
         match known {
             Some(id) => Ok(id),
             None => self.core.create(direction, parsed),
@@ -354,7 +354,7 @@ impl Port {
     ) -> Option<Judged> {
         let now_ns = self.core.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-        let broken = if is_syn { self.breaking(id) } else { None };
+        let broken = if is_syn { Broken::of(&self.core, id) } else { None };
         let judged = match direction {
             Direction::FromGuest => self.core.judge_from_guest(id, segment, action)?,
             Direction::ToGuest => {

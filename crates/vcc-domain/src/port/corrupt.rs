@@ -4,24 +4,23 @@
 
 use vcc_engine::sys;
 
-use super::Port;
+use super::core::Core;
 use crate::frame::Frame;
 use crate::parse::Parsed;
 use crate::snoop::has_right_sums;
 use crate::table::{Entry, FlowId};
 
-impl Port {
+impl Core {
     /// Does the guest discard a segment that the port would believe (law 17)? By its acknowledgement, a
     /// port would discard what nobody else has (law 16), or repeat it to the guest (law 9); by its
     /// timestamp, have the guest discard what the peer sends (PAWS); by a RST, forget what is promised.
     pub(super) fn is_corrupt(&self, id: FlowId, frame: &Frame, parsed: &Parsed) -> bool {
-        self.core.table.get(id).is_some_and(|entry| self.speaks(entry))
-            && !has_right_sums(frame, parsed)
+        self.table.get(id).is_some_and(|entry| self.speaks(entry)) && !has_right_sums(frame, parsed)
     }
 
     /// Does the port send segments of its own on the connection, or keep what nobody else has?
     pub(super) fn speaks(&self, Entry { state: flow, held, snooped, .. }: &Entry) -> bool {
-        let treatment = self.core.treatments.of(flow).0;
+        let treatment = self.treatments.of(flow).0;
         held.hold.0.begun != 0
             || treatment.emit != 0
             || u32::from(treatment.act) != sys::ACT_WINDOW

@@ -246,7 +246,7 @@ impl Port {
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         held.clear(&mut self.core.buffer);
         held.hold.0.promises = 0;
-        self.promises.clear(&mut held.slot);
+        self.split.clear(&mut held.slot);
         let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
         if begins_anew {
             held.hold = Default::default();
@@ -264,7 +264,7 @@ impl Port {
         if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
             self.core.treatments.leave(flow);
             held.clear(&mut self.core.buffer);
-            self.promises.clear(&mut held.slot);
+            self.split.clear(&mut held.slot);
         }
         self.core.note_full();
         self.core.table.remove(id);

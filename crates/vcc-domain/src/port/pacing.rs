@@ -94,7 +94,7 @@ impl Port {
             self.pacing.served = Some(Served { key, turn: Turn::Begun });
             self.resend(id, out);
             self.release(id, out);
-            self.record(id);
+            self.split.record(&mut self.core, id);
             if self.pacing.served.take().is_some_and(|served| served.turn == Turn::TooEarly) {
                 break;
             }

@@ -28,6 +28,6 @@ impl Port {
         }
         self.resend(id, out);
         self.release(id, out);
-        self.record(id);
+        self.split.record(&mut self.core, id);
     }
 }

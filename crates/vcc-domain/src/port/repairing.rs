@@ -192,7 +192,7 @@ impl Port {
             self.expire(id, out);
             self.resend(id, out);
             self.release(id, out);
-            self.record(id);
+            self.split.record(&mut self.core, id);
         }
     }
 

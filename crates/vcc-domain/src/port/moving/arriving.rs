@@ -47,10 +47,9 @@ impl Port {
         with_it.core.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
         // Both ports have the same ledger: nothing is written there before this one continues.
-        with_it.promises.suspend();
+        with_it.split.suspend();
         for row in &state.ended {
-            let max = with_it.core.table.max_flows();
-            with_it.promises.remember(with_it.core.now_ns, max, row.promise());
+            with_it.split.refuse(&with_it.core, row.promise(), None);
         }
         *self = with_it;
         Ok(arrived)
@@ -150,7 +149,7 @@ impl Port {
     /// what is promised is kept, from here.
     pub fn go_on(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
-        self.promises.resume();
+        self.split.resume();
         self.core.note_full();
         for id in self.core.table.ids() {
             self.go_on_with(id, out);
@@ -165,7 +164,7 @@ impl Port {
         };
         flow.go_on(&mut held.sent.recovery, now_us);
         if held.is_ack_due {
-            self.promises.ack_is_due(*key);
+            self.split.ack_is_due(*key);
         }
         if held.hold.retains() {
             held.sent.detect(flow, now_us);
@@ -178,7 +177,7 @@ impl Port {
             self.resend(id, out);
             self.release(id, out);
         }
-        self.record(id);
+        self.split.record(&mut self.core, id);
         if self.snooping.is_on() {
             self.snooping.set_timer(&mut self.core, id);
             self.snooping.note_waiting(&mut self.core, id);

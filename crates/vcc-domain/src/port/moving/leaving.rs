@@ -31,7 +31,7 @@ impl Port {
             all.map(|entry| self.travelling(entry, &mut frames)).collect();
         let waiting: Vec<(FrameRow, bool)> =
             waiting.map(|(frame, is_from_fabric)| (frames.push(frame), is_from_fabric)).collect();
-        let ended = self.promises.ended().map(EndedRow::of).collect();
+        let ended = self.split.ended().map(EndedRow::of).collect();
         let state = State { connections, ended, waiting };
         (state.connections.len(), state.to_bytes(written_by, &frames))
     }
@@ -68,10 +68,10 @@ impl Port {
     pub fn suspend_ledger(&mut self) {
         for id in self.core.table.ids() {
             if let Some(entry) = self.core.table.get_mut(id) {
-                self.promises.clear(&mut entry.held.slot);
+                self.split.clear(&mut entry.held.slot);
             }
         }
-        self.promises.suspend();
+        self.split.suspend();
     }
 
     /// The guest runs elsewhere, with its connections: the port forgets all of them. Nothing is ended.
@@ -79,6 +79,6 @@ impl Port {
         for id in self.core.table.ids() {
             self.forget(id);
         }
-        self.promises.has_gone();
+        self.split.has_gone();
     }
 }
