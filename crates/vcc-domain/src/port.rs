@@ -11,15 +11,16 @@ mod path_mtu;
 mod receive_ring;
 mod recording;
 mod repairing;
+mod sending;
 mod snooping;
 mod splitting;
 mod thinning;
 
 use self::core::Core;
-use holding::ends_held;
+use holding::{Holding, ends_held};
 pub use moving::Arrived;
-use pacing::Pacing;
 use recording::Recorder;
+use repairing::Repair;
 use snooping::Snooping;
 use splitting::{Broken, Split};
 pub use thinning::ReceiveRing;
@@ -36,7 +37,6 @@ use crate::receipt::Receipt;
 use crate::rewrite::rewrite;
 use crate::table::{Entry, FlowId};
 use crate::timer;
-use crate::timers::Timers;
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
@@ -53,9 +53,9 @@ fn seconds(ns: u64) -> u32 {
 #[derive(Clone)]
 pub struct Port {
     core: Core,
-    pacing: Pacing,
+    hold: Holding,
     emitter: Emitter,
-    repairs: Timers,
+    repair: Repair,
     split: Split,
     snooping: Snooping,
     thinning: Thinning,
@@ -80,9 +80,9 @@ impl Port {
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         let mut port = Port {
             core: Core::new(params, max_flows, buffer.empty()),
-            pacing: Pacing::default(),
+            hold: Holding::default(),
             emitter: Emitter::default(),
-            repairs: Timers::default(),
+            repair: Repair::default(),
             split: Split::default(),
             snooping: Snooping::default(),
             thinning: Thinning::default(),
@@ -117,10 +117,10 @@ impl Port {
         let to_guest = &mut out.to_guest;
         if self.snooping.absorb(&mut self.core, id, (frame, parsed), to_guest) {
             // Held frames must not leave with older timestamps than those of an answer.
-            self.note_latest(id, frame, parsed);
+            Holding::note_latest(&mut self.core, id, frame, parsed);
             return Verdict::Held;
         }
-        if self.is_holding(id) {
+        if Holding::is_holding(&self.core, id) {
             let said = parsed.segment;
             let verdict = self.hold_from_guest(id, frame, parsed, out);
             self.split.promise(&mut self.core, id, &said);
@@ -154,7 +154,7 @@ impl Port {
         if self.core.is_corrupt(id, frame, parsed) {
             return (Verdict::Pass, Receipt::unread());
         }
-        let before = self.judge_repair(id);
+        let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
@@ -163,7 +163,7 @@ impl Port {
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         Split::note_stamp(&mut self.core, id, parsed, hears);
-        self.repair_to_guest(id, frame, parsed, before, passes, hears);
+        Repair::to_guest(&mut self.core, id, (frame, parsed), before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && hears {
             let to_guest = &mut out.to_guest;
@@ -174,9 +174,8 @@ impl Port {
             self.snooping.peer_syn(&mut self.core, id, parsed, action.strip != 0);
             self.open(id, out);
         }
-        if self.has_held(id) {
-            self.resend(id, out);
-            self.release(id, out);
+        if Holding::has_held(&self.core, id) {
+            self.send_waiting(id, out);
         }
         self.split.record(&mut self.core, id);
         let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
@@ -191,10 +190,10 @@ impl Port {
             self.core.table.next_look_ns(),
             self.emitter.next_look_ns(),
             self.core.next_read_ns(),
-            self.next_repair_ns(),
+            self.repair.next_ns(),
             self.snooping.next_ns(),
             self.split.next_ack_ns(&self.core),
-            self.pacing.next_ns(),
+            self.hold.next_ns(),
             self.thinning.next_ns(),
         ];
         looks.into_iter().flatten().min()
@@ -304,31 +303,44 @@ impl Port {
             || u32::from(self.params().0.act) != sys::ACT_WINDOW
     }
 
-    /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
-    /// follows it.
-    fn leave(&mut self, id: FlowId, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
-        let raised = self.snooping.raised(&mut self.core, id, frame, parsed);
-        self.leave_raised(id, frame, raised.as_ref().unwrap_or(parsed), out)
+    /// Shows the guest its first window of the buffer, behind a SYN-ACK.
+    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
+        let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
+        if flow.hold_opens(&held.hold, &self.core.buffer, self.core.treatments.of(flow)) {
+            let unsent = self.emitter.update(key, flow, &mut out.to_guest);
+            self.core.counters.count_unsent(unsent);
+        }
     }
 
-    /// The same, for a frame that acknowledges what was promised.
-    fn leave_raised(
-        &mut self,
-        id: FlowId,
-        frame: &mut Frame,
-        parsed: &Parsed,
-        out: &mut Out,
-    ) -> Verdict {
-        let mut action = Action::default();
-        let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, &mut action, out);
-        if asked.is_none() {
-            return Verdict::Pass;
+    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
+    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+        held.clear(&mut self.core.buffer);
+        held.hold.0.promises = 0;
+        self.split.clear(&mut held.slot);
+        let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
+        if begins_anew {
+            held.hold = Default::default();
         }
-        let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
-        if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
-            out.to_fabric.extend(self.fack(id, frame, parsed, &action));
+        if begins_anew || is_reset {
+            self.thinning.drop_ack(&mut self.core, id);
         }
-        verdict
+        self.core.note_full();
+        self.snooping.note_end(&mut self.core, id, is_reset);
+    }
+
+    pub(super) fn forget(&mut self, id: FlowId) {
+        self.snooping.forget(&mut self.core, id);
+        self.thinning.drop_ack(&mut self.core, id);
+        if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
+            self.core.treatments.leave(flow);
+            held.clear(&mut self.core.buffer);
+            self.split.clear(&mut held.slot);
+        }
+        self.core.note_full();
+        self.core.table.remove(id);
     }
 
     /// A fragment of the guest passes.

@@ -3,6 +3,7 @@
 use vcc_engine::TooBig;
 
 use super::Port;
+use super::repairing::Repair;
 use crate::frame::{Frame, Out};
 use crate::icmp;
 use crate::table::Entry;
@@ -15,7 +16,7 @@ impl Port {
         let Some(quote) = icmp::too_big(frame) else { return };
         let id = self.core.table.find(&quote.key).filter(|id| self.settle_rule(*id));
         let Some(id) = id else { return };
-        self.judge_repair(id);
+        Repair::judge(&mut self.core, id);
         let message = TooBig { now_us: self.core.now_us(), ..quote.message };
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         if !held.shrink_path(flow, self.core.treatments.of(flow), &message) {
@@ -26,8 +27,7 @@ impl Port {
         if seq != message.seq {
             quote.set_seq(frame, seq);
         }
-        self.resend(id, out);
-        self.release(id, out);
+        self.send_waiting(id, out);
         self.split.record(&mut self.core, id);
     }
 }

@@ -3,7 +3,8 @@
 use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
 use vcc_export::Fields;
 
-use super::super::holding::sequence_bytes;
+use super::super::holding::{Holding, sequence_bytes};
+use super::super::repairing::Repair;
 use super::super::{NS_PER_US, Port};
 use super::owes;
 use crate::frame::{Direction, Frame, Out};
@@ -172,10 +173,9 @@ impl Port {
         if flow.is_answer_due(&snooped.snoop) {
             snooped.answer_ns.get_or_insert(now_ns);
         }
-        self.judge_repair(id);
-        if self.has_held(id) {
-            self.resend(id, out);
-            self.release(id, out);
+        Repair::judge(&mut self.core, id);
+        if Holding::has_held(&self.core, id) {
+            self.send_waiting(id, out);
         }
         self.split.record(&mut self.core, id);
         if self.snooping.is_on() {
