@@ -1,5 +1,6 @@
 //! A port: parse, look up, engine, rewrite.
 
+mod core;
 mod corrupt;
 mod ended;
 mod holding;
@@ -7,36 +8,35 @@ mod judging;
 mod moving;
 mod pacing;
 mod path_mtu;
+mod receive_ring;
 mod recording;
 mod repairing;
-mod room;
+mod sending;
 mod snooping;
 mod splitting;
 mod thinning;
 
-use holding::ends_held;
+use self::core::Core;
+use holding::{Holding, ends_held};
 pub use moving::Arrived;
-use pacing::Pacing;
+use recording::Recorder;
+use repairing::Repair;
 use snooping::Snooping;
-use splitting::Promises;
+use splitting::{Broken, Split};
 pub use thinning::ReceiveRing;
 use thinning::Thinning;
-use vcc_engine::{Action, Buffer, Delays, FlowState, Mode, Params, Segment, is_crowded, sys};
+use vcc_engine::{Action, Delays, FlowState, Params, Segment, is_crowded, sys};
 
-use crate::counters::{Counters, Reason};
+use crate::counters::Counters;
 use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
-use crate::parse::{Parsed, parse, parse_first_fragment};
+use crate::parse::{Parsed, parse};
 use crate::receipt::Receipt;
-use crate::recording::Recording;
 use crate::rewrite::rewrite;
-use crate::rules::Treatments;
-use crate::table::{Entry, FlowId, Room, Table};
-use crate::timer::{self, LOOK_MIN_MS};
-use crate::timers::Timers;
-use crate::trace::{Inferred, TracedAck};
+use crate::table::{Entry, FlowId};
+use crate::timer;
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
@@ -52,25 +52,14 @@ fn seconds(ns: u64) -> u32 {
 /// Time is in ns of any monotonic clock; it may stand still.
 #[derive(Clone)]
 pub struct Port {
-    treatments: Treatments,
-    pacing: Pacing,
-    table: Table,
+    core: Core,
+    hold: Holding,
     emitter: Emitter,
-    counters: Counters,
-    delays: Delays,
-    buffer: Buffer,
-    /// Since when the buffer has been full without a segment leaving.
-    full_since_ns: Option<u64>,
-    repairs: Timers,
-    promises: Promises,
+    repair: Repair,
+    split: Split,
     snooping: Snooping,
     thinning: Thinning,
-    /// None unless tracing is on.
-    traced: Option<Vec<TracedAck>>,
-    pub(crate) recording: Option<Recording>,
-    /// Since when it takes all of its guest's new connections; None until the first time is known.
-    attached_ns: Option<u64>,
-    now_ns: u64,
+    recorder: Recorder,
 }
 
 /// The engine's verdict on a segment, besides its action.
@@ -90,47 +79,29 @@ impl Port {
     /// With a buffer of this kind for what is held.
     pub fn with_buffer(params: Params, max_flows: usize, buffer: BufferSpec) -> Self {
         let mut port = Port {
-            treatments: Treatments::new(params),
-            pacing: Pacing::default(),
-            table: Table::new(max_flows),
+            core: Core::new(params, max_flows, buffer.empty()),
+            hold: Holding::default(),
             emitter: Emitter::default(),
-            counters: Counters::default(),
-            delays: Delays::default(),
-            buffer: buffer.empty(),
-            full_since_ns: None,
-            repairs: Timers::default(),
-            promises: Promises::default(),
+            repair: Repair::default(),
+            split: Split::default(),
             snooping: Snooping::default(),
             thinning: Thinning::default(),
-            traced: None,
-            recording: None,
-            attached_ns: None,
-            now_ns: 0,
+            recorder: Recorder::default(),
         };
         port.note_treatments();
         port
     }
 
-    /// Starts recording the engine's state at each ACK.
-    pub fn trace(&mut self) {
-        self.traced.get_or_insert_default();
-    }
-
-    /// All ACKs to the guest since [`Port::trace`], in order.
-    pub fn traced(&self) -> &[TracedAck] {
-        self.traced.as_deref().unwrap_or_default()
-    }
-
     /// A frame from the guest to the fabric. `out` receives frames that follow it: a FACK, what was
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         // To move what was parsed costs as much as to parse it.
         let mut read = parse(frame, Direction::FromGuest);
         let parsed = match &mut read {
             Ok(parsed) => parsed,
             Err(reason) => {
-                let (untouched, reason) = (self.unread(frame, *reason), *reason);
+                let (untouched, reason) = (self.core.unread(frame, *reason), *reason);
                 if untouched == Verdict::Pass && reason == sys::COUNT_FRAGMENT {
                     self.fragment_from_guest(frame);
                 }
@@ -142,14 +113,17 @@ impl Port {
             Err(untouched) => return untouched,
         };
         // It runs, so it reads.
-        self.hand_over_ack(id, out);
-        if self.snoop_from_guest(id, frame, parsed, out) {
+        self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
+        let to_guest = &mut out.to_guest;
+        if self.snooping.absorb(&mut self.core, id, (frame, parsed), to_guest) {
+            // Held frames must not leave with older timestamps than those of an answer.
+            Holding::note_latest(&mut self.core, id, frame, parsed);
             return Verdict::Held;
         }
-        if self.is_holding(id) {
+        if Holding::is_holding(&self.core, id) {
             let said = parsed.segment;
             let verdict = self.hold_from_guest(id, frame, parsed, out);
-            self.promise(id, &said);
+            self.split.promise(&mut self.core, id, &said);
             return verdict;
         }
         self.leave(id, frame, parsed, out)
@@ -163,12 +137,12 @@ impl Port {
         frame: &mut Frame,
         out: &mut Out,
     ) -> (Verdict, Receipt) {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         let mut read = parse(frame, Direction::ToGuest);
         let parsed = match &mut read {
             Ok(parsed) => parsed,
             Err(reason) => {
-                let untouched = self.unread(frame, *reason);
+                let untouched = self.core.unread(frame, *reason);
                 self.hear_too_big(frame, out);
                 return (untouched, Receipt::unread());
             }
@@ -177,33 +151,34 @@ impl Port {
             Ok(id) => id,
             Err(untouched) => return (untouched, Receipt::unread()),
         };
-        if self.is_corrupt(id, frame, parsed) {
+        if self.core.is_corrupt(id, frame, parsed) {
             return (Verdict::Pass, Receipt::unread());
         }
-        let before = self.judge_repair(id);
-        let last = self.last_shown(id);
+        let before = Repair::judge(&mut self.core, id);
+        let last = self.thinning.last_shown(&self.core, id);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
         let Some(Judged { hears, .. }) = asked else {
             return (Verdict::Pass, Receipt::unread());
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
-        self.note_stamp(id, parsed, hears);
-        self.repair_to_guest(id, frame, parsed, before, passes, hears);
+        Split::note_stamp(&mut self.core, id, parsed, hears);
+        Repair::to_guest(&mut self.core, id, (frame, parsed), before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         if verdict == Verdict::Pass && hears {
-            verdict = self.thin(id, frame, parsed, &action, last, out);
+            let to_guest = &mut out.to_guest;
+            verdict =
+                self.thinning.thin(&mut self.core, id, (frame, parsed), &action, last, to_guest);
         }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
-            self.snoop_peer_syn(id, parsed, action.strip != 0);
+            self.snooping.peer_syn(&mut self.core, id, parsed, action.strip != 0);
             self.open(id, out);
         }
-        if self.has_held(id) {
-            self.resend(id, out);
-            self.release(id, out);
+        if Holding::has_held(&self.core, id) {
+            self.send_waiting(id, out);
         }
-        self.record(id);
-        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on;
+        self.split.record(&mut self.core, id);
+        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
         let parsed = if is_read_again { read.ok() } else { None };
         (verdict, Receipt::of_rewritten(parsed, &action))
     }
@@ -212,13 +187,13 @@ impl Port {
     /// it.
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let looks = [
-            self.table.next_look_ns(),
+            self.core.table.next_look_ns(),
             self.emitter.next_look_ns(),
-            self.next_read_ns(),
-            self.next_repair_ns(),
+            self.core.next_read_ns(),
+            self.repair.next_ns(),
             self.snooping.next_ns(),
-            self.next_ack_ns(),
-            self.pacing.next_ns(),
+            self.split.next_ack_ns(&self.core),
+            self.hold.next_ns(),
             self.thinning.next_ns(),
         ];
         looks.into_iter().flatten().min()
@@ -229,20 +204,20 @@ impl Port {
     /// [`Port::to_guest`] again. A late call processes everything that is due at once; an early one
     /// does nothing.
     pub fn advance(&mut self, now_ns: u64, out: &mut Out) {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
         self.advance_pacing(out);
         self.advance_snooping(out);
         self.send_acks(out);
-        self.advance_thinning(out);
+        self.thinning.advance(&mut self.core, &mut out.to_guest);
         let to_guest = &mut out.to_guest;
-        let table = &self.table;
+        let table = &self.core.table;
         let flow_of = |key: &FlowKey| table.of_key(key).map(|entry| &entry.state);
         while let Some(unsent) = self.emitter.look_again(now_ns, flow_of, to_guest) {
-            self.counters.count_unsent(unsent);
+            self.core.counters.count_unsent(unsent);
         }
-        while let Some(id) = self.table.due(now_ns) {
+        while let Some(id) = self.core.table.due(now_ns) {
             self.on_deadline(now_ns, id, out);
         }
         debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
@@ -250,58 +225,48 @@ impl Port {
 
     /// The flows, in order of their keys.
     pub fn flows(&self) -> impl Iterator<Item = (&FlowKey, &FlowState)> {
-        self.table.iter().map(|entry| (&entry.key, &entry.state))
+        self.core.table.iter().map(|entry| (&entry.key, &entry.state))
     }
 
     /// Connections whose flows were forgotten, and which a segment may revive.
     pub fn minisocks(&self) -> usize {
-        self.table.minisocks()
+        self.core.table.minisocks()
     }
 
     /// The size of the flow table.
     pub fn max_flows(&self) -> usize {
-        self.table.max_flows()
+        self.core.table.max_flows()
     }
 
     /// A flow; None if the port does not know it.
     pub fn flow(&self, key: &FlowKey) -> Option<&FlowState> {
-        self.table.of_key(key).map(|entry| &entry.state)
+        self.core.table.of_key(key).map(|entry| &entry.state)
     }
 
     /// Segments that were not translated, by reason.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.core.counters
     }
 
     /// What the round trips of all its connections waited for.
     pub fn delays(&self) -> &Delays {
-        &self.delays
+        &self.core.delays
     }
 
     /// The parameters of the flows' treatment, while there are no rules.
     pub fn params(&self) -> &Params {
-        self.treatments.single()
+        self.core.treatments.single()
     }
 
     /// Changes the parameters, from the flows' next segments on.
     pub fn set_params(&mut self, params: Params) {
-        self.treatments.set_single(params);
+        self.core.treatments.set_single(params);
         self.note_treatments();
     }
 
     fn note_treatments(&mut self) {
-        self.note_snoop();
-        self.note_hold();
-    }
-
-    fn now_us(&self) -> u64 {
-        self.now_ns / NS_PER_US
-    }
-
-    fn note_time(&mut self, now_ns: u64) {
-        debug_assert!(now_ns >= self.now_ns, "time runs back");
-        self.now_ns = now_ns;
-        self.attached_ns.get_or_insert(now_ns);
+        self.snooping.note_treatments(&self.core);
+        self.thinning.note_treatments(&self.core);
     }
 
     /// Finds or creates the flow of a frame that has come.
@@ -315,178 +280,75 @@ impl Port {
         parsed: &mut Parsed,
         out: &mut Out,
     ) -> Result<FlowId, Verdict> {
-        parsed.segment.now_us = self.now_us();
+        parsed.segment.now_us = self.core.now_us();
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if self.emits() && direction == Direction::FromGuest && is_syn {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
-        let known = self.table.find(&parsed.key);
+        let known = self.core.table.find(&parsed.key);
         let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
-        let is_ruled = self.treatments.epoch() != 0;
+        let is_ruled = self.core.treatments.epoch() != 0;
         let known = known.filter(|id| !is_ruled || self.settle_rule(*id));
-        self.refuse_ended(direction, frame, parsed, out)?;
+        self.split.refuse_ended(&self.core, direction, frame, parsed, out)?;
         match known {
             Some(id) => Ok(id),
-            None => self.create(direction, parsed),
+            None => self.core.create(direction, parsed),
         }
     }
 
     /// Does the port send segments of its own to the guest? Under rules, others may follow.
     fn emits(&self) -> bool {
-        self.treatments.epoch() != 0
+        self.core.treatments.epoch() != 0
             || self.params().0.emit != 0
             || u32::from(self.params().0.act) != sys::ACT_WINDOW
     }
 
-    /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
-    /// follows it.
-    fn leave(&mut self, id: FlowId, frame: &mut Frame, parsed: &Parsed, out: &mut Out) -> Verdict {
-        let raised = self.raised(id, frame, parsed);
-        self.leave_raised(id, frame, raised.as_ref().unwrap_or(parsed), out)
-    }
-
-    /// The same, for a frame that acknowledges what was promised.
-    fn leave_raised(
-        &mut self,
-        id: FlowId,
-        frame: &mut Frame,
-        parsed: &Parsed,
-        out: &mut Out,
-    ) -> Verdict {
-        let mut action = Action::default();
-        let asked = self.ask_engine(Direction::FromGuest, id, &parsed.segment, &mut action, out);
-        if asked.is_none() {
-            return Verdict::Pass;
-        }
-        let verdict = self.carry_out(Direction::FromGuest, frame, parsed, &action);
-        if verdict == Verdict::Pass && u32::from(action.emit) == sys::EMIT_FACK {
-            out.to_fabric.extend(self.fack(id, frame, parsed, &action));
-        }
-        verdict
-    }
-
-    /// The verdict for a frame that could not be parsed.
-    fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
-        let unjudged = reason != sys::COUNT_NOT_TCP
-            && self.treatments.polices()
-            && vcc_engine::holds_tcp(&frame.bytes);
-        self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
-        if unjudged { Verdict::Drop } else { Verdict::Pass }
-    }
-
-    /// A fragment of the guest passes: the flow whose segment begins with it learns of it.
-    fn fragment_from_guest(&mut self, frame: &Frame) {
-        let Some(mut parsed) = parse_first_fragment(frame) else { return };
-        parsed.segment.now_us = self.now_us();
-        let Some(id) = self.table.find(&parsed.key) else { return };
-        if self.treatments.epoch() != 0 && !self.settle_rule(id) {
+    /// Shows the guest its first window of the buffer, behind a SYN-ACK.
+    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
+        let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
             return;
-        }
-        let Some(Entry { state: flow, .. }) = self.table.get_mut(id) else { return };
-        if flow.fragment_from_guest(self.treatments.of(flow), &parsed.segment) {
-            self.counters.count(sys::COUNT_IN_FRAGMENTS);
-        }
-    }
-
-    /// Creates a flow for a SYN if the port has room and takes new ones, and the connection's rule
-    /// does not leave it alone.
-    ///
-    /// # Errors
-    /// There is no flow: the verdict for the segment.
-    fn create(&mut self, direction: Direction, parsed: &Parsed) -> Result<FlowId, Verdict> {
-        if !judging::opens(direction, &parsed.segment) {
-            if let Some(id) = self.revive(parsed) {
-                return Ok(id);
-            }
-            return Err(self.unknown(direction, parsed));
-        }
-        if self.params().0.mode == Mode::Drain.number() {
-            return Err(Verdict::Pass);
-        }
-        let guest_opened = direction == Direction::FromGuest;
-        let (rule, params) = self.treatments.judge(&parsed.key, guest_opened);
-        if self.treatments.epoch() != 0 && params.0.mode == Mode::Ignore.number() {
-            self.counters.count(sys::COUNT_IGNORED);
-            return Err(Verdict::Pass);
-        }
-        let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP || params.rejects_unknown();
-        let Some(id) = self.insert(parsed.key) else {
-            let (counter, verdict) = match drops {
-                true => (sys::COUNT_REFUSED, Verdict::Drop),
-                false => (sys::COUNT_TABLE_FULL, Verdict::Pass),
-            };
-            self.counters.count(counter);
-            return Err(verdict);
         };
-        if let Some(entry) = self.table.get_mut(id) {
-            self.treatments.come_under(&mut entry.state, rule);
+        if flow.hold_opens(&held.hold, &self.core.buffer, self.core.treatments.of(flow)) {
+            let unsent = self.emitter.update(key, flow, &mut out.to_guest);
+            self.core.counters.count_unsent(unsent);
         }
-        Ok(id)
     }
 
-    /// Counts a segment whose connection the port does not know. The verdict is that of
-    /// `datapath/unknown_segment.h`.
-    fn unknown(&mut self, direction: Direction, parsed: &Parsed) -> Verdict {
-        let segment = &parsed.segment;
-        let now_s = seconds(self.now_ns);
-        let attached_s = self.attached_ns.map_or(now_s, seconds);
-        let drops = |guest_opened| {
-            let (_, params) = self.treatments.judge(&parsed.key, guest_opened);
-            params.drops_unknown(segment, attached_s, now_s)
-        };
-        let drains = self.params().0.mode == Mode::Drain.number();
-        let is_dropped =
-            direction == Direction::FromGuest && !drains && [true, false].into_iter().all(drops);
-        let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
-        self.counters.count(match (is_dropped, is_signed) {
-            (true, _) => sys::COUNT_UNKNOWN_DROPPED,
-            (false, true) => sys::COUNT_SIGNED,
-            (false, false) => sys::COUNT_UNKNOWN,
-        });
-        if is_dropped { Verdict::Drop } else { Verdict::Pass }
+    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
+    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+        held.clear(&mut self.core.buffer);
+        held.hold.0.promises = 0;
+        self.split.clear(&mut held.slot);
+        let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
+        if begins_anew {
+            held.hold = Default::default();
+        }
+        if begins_anew || is_reset {
+            self.thinning.drop_ack(&mut self.core, id);
+        }
+        self.core.note_full();
+        self.snooping.note_end(&mut self.core, id, is_reset);
     }
 
-    /// Inserts a new flow into the table.
-    fn take_place(&mut self, key: FlowKey) -> Room {
-        let treatments = &self.treatments;
-        let params_of = |flow: &FlowState| *treatments.of(flow);
-        self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of)
+    pub(super) fn forget(&mut self, id: FlowId) {
+        self.snooping.forget(&mut self.core, id);
+        self.thinning.drop_ack(&mut self.core, id);
+        if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
+            self.core.treatments.leave(flow);
+            held.clear(&mut self.core.buffer);
+            self.split.clear(&mut held.slot);
+        }
+        self.core.note_full();
+        self.core.table.remove(id);
     }
 
-    /// A new flow; None if there is no room for it.
-    fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
-        match self.take_place(key) {
-            Room::Free => {}
-            Room::Made(gave_way) => {
-                (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
-            }
-            Room::None => return None,
+    /// A fragment of the guest passes.
+    fn fragment_from_guest(&mut self, frame: &Frame) {
+        let Some((id, segment)) = self.core.of_first_fragment(frame) else { return };
+        if self.core.treatments.epoch() == 0 || self.settle_rule(id) {
+            self.core.fragment_from_guest(id, &segment);
         }
-        self.table.find(&key)
-    }
-
-    /// The flow of a connection that was forgotten and continues. None if it has no minisock, or if
-    /// there is no room.
-    fn revive(&mut self, parsed: &Parsed) -> Option<FlowId> {
-        if u32::from(parsed.segment.flags) & sys::TCP_RST != 0 {
-            return None;
-        }
-        let minisock = self.table.take_minisock(&parsed.key)?;
-        let (rule, params) = self.treatments.judge(&parsed.key, minisock.guest_opened());
-        let params = *params;
-        let now_us = self.now_us();
-        let id = self.insert(parsed.key)?;
-        let entry = self.table.get_mut(id)?;
-        if !entry.state.revive(&minisock, &params, now_us) {
-            self.table.remove(id);
-            return None;
-        }
-        self.treatments.come_under(&mut entry.state, rule);
-        if !entry.state.is_half_open() {
-            self.table.end_handshake(id);
-        }
-        self.counters.count(sys::COUNT_REVIVED);
-        Some(id)
     }
 
     /// `out` receives RSTs if a connection with promises gives way to another one.
@@ -502,45 +364,19 @@ impl Port {
         action: &mut Action,
         out: &mut Out,
     ) -> Option<Judged> {
-        let now_ns = self.now_ns;
+        let now_ns = self.core.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-        let broken = if is_syn { self.breaking(id) } else { None };
-        let entry = self.table.get_mut(id)?;
-        let (look_ns, in_handshake) = (entry.look_ns(), entry.in_handshake());
-        let Entry { key, state: flow, held, snooped, .. } = entry;
+        let broken = if is_syn { Broken::of(&self.core, id) } else { None };
         let judged = match direction {
-            Direction::FromGuest => {
-                flow.snoop_leave(&snooped.snoop, segment, |flow| {
-                    let params = self.treatments.of(flow);
-                    flow.from_guest_into(params, segment, action);
-                    if params.0.guest_rate_cap_bytes_per_ms != 0 {
-                        self.pacing.bucket.cap(flow, params, segment, action);
-                    }
-                });
-                Judged { hears: false, is_reset: flow.is_reset(segment, true) }
-            }
+            Direction::FromGuest => self.core.judge_from_guest(id, segment, action)?,
             Direction::ToGuest => {
-                let is_ack = u32::from(segment.flags) & sys::TCP_ACK != 0;
-                let before = self.traced.as_ref().filter(|_| is_ack).map(|_| Inferred::of(flow));
-                let hold = &mut held.hold;
-                let judged = flow.snoop_judge(&snooped.snoop, |flow| {
-                    let params = self.treatments.of(flow);
-                    let hears = flow.hold_to_guest(hold, &self.buffer, params, segment, action);
-                    Judged { hears, is_reset: flow.is_reset(segment, false) }
-                });
-                if let (Some(traced), Some(before)) = (&mut self.traced, before) {
-                    let after = Inferred::of(flow);
-                    traced.push(TracedAck { at_ns: now_ns, key: *key, before, after });
-                }
-                let passes = u32::from(action.verdict) == sys::VCC_PASS;
-                let recording = self.recording.as_mut().filter(|_| is_ack && passes);
-                if recording.is_some_and(|it| !it.note(now_ns / NS_PER_US, key, flow)) {
-                    self.counters.count(sys::COUNT_TRACE_LOST);
-                }
+                let before = self.recorder.before(&self.core, id, segment);
+                let judged = self.core.judge_to_guest(id, segment, action)?;
+                self.recorder.note(&mut self.core, id, segment, action, before);
                 judged
             }
         };
-        self.delays.count(action);
+        self.core.delays.count(action);
         if action.forget != 0 {
             self.forget(id);
             if let Some(broken) = broken {
@@ -548,8 +384,11 @@ impl Port {
             }
             return Some(judged);
         }
+        let entry = self.core.table.get(id)?;
+        let (look_ns, in_handshake) = (entry.look_ns(), entry.in_handshake());
+        let Entry { state: flow, held, .. } = entry;
         let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED;
-        let sooner_ns = timer::sooner_ns(flow, self.treatments.of(flow), now_ns, look_ns);
+        let sooner_ns = timer::sooner_ns(flow, self.core.treatments.of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, judged.is_reset) {
             self.end_held(id, judged.is_reset);
             if let Some(broken) = broken {
@@ -557,10 +396,10 @@ impl Port {
             }
         }
         if in_handshake && is_open {
-            self.table.end_handshake(id);
+            self.core.table.end_handshake(id);
         }
         if let Some(sooner_ns) = sooner_ns {
-            self.table.set_look(id, sooner_ns);
+            self.core.table.set_look(id, sooner_ns);
         }
         Some(judged)
     }
@@ -573,13 +412,13 @@ impl Port {
         action: &Action,
     ) -> Verdict {
         if action.forged != 0 {
-            self.counters.count(sys::COUNT_FORGED);
+            self.core.counters.count(sys::COUNT_FORGED);
         }
         if action.one_direction != 0 {
-            self.counters.count(sys::COUNT_ONE_DIRECTION);
+            self.core.counters.count(sys::COUNT_ONE_DIRECTION);
         }
         if parsed.places.malformed {
-            self.counters.count(sys::COUNT_BAD_OPTIONS);
+            self.core.counters.count(sys::COUNT_BAD_OPTIONS);
         }
         match u32::from(action.verdict) {
             sys::VCC_PASS => {
@@ -589,7 +428,11 @@ impl Port {
             }
             sys::VCC_DROP => {
                 let policed = action.police != 0;
-                self.counters.count(if policed { sys::COUNT_POLICED } else { sys::COUNT_DROPPED });
+                self.core.counters.count(if policed {
+                    sys::COUNT_POLICED
+                } else {
+                    sys::COUNT_DROPPED
+                });
                 Verdict::Drop
             }
             // A FACK, addressed to vcc.
@@ -607,39 +450,39 @@ impl Port {
     ) -> Option<Frame> {
         // A FACK cannot carry BIG TCP's jumbo option (RFC 2675); the next report replaces it.
         if parsed.ip.length == 0 {
-            self.counters.count(sys::COUNT_REPORT_LOST);
+            self.core.counters.count(sys::COUNT_REPORT_LOST);
             return None;
         }
-        let flow = &self.table.get(id)?.state;
+        let flow = &self.core.table.get(id)?.state;
         debug_assert!(action.feedback == flow.counted, "a report says what was counted");
-        let ip_ecn = fack::ip_ecn(flow, self.treatments.of(flow), &parsed.segment);
+        let ip_ecn = fack::ip_ecn(flow, self.core.treatments.of(flow), &parsed.segment);
         Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
     }
 
     /// The flow's deadline expired.
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
-        let crowded = is_crowded(self.table.len() as u32, self.table.max_flows() as u32);
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        let mut params = *self.treatments.of(flow);
+        let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+        let mut params = *self.core.treatments.of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
             params.0.emit = 0;
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) {
-            self.table.leave_minisock(id, &params);
+            self.core.table.leave_minisock(id, &params);
             self.forget(id);
             return;
         }
-        let next_ms = timer::next_look_ms(self.treatments.of(flow), action.deadline_ms);
+        let next_ms = timer::next_look_ms(self.core.treatments.of(flow), action.deadline_ms);
         if action.dupacks > 0 || action.update != 0 {
             // They repeat what the guest has not been shown yet.
-            self.hand_over_ack(id, out);
+            self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
         }
-        let Some(Entry { key, state: flow, .. }) = self.table.get(id) else { return };
+        let Some(Entry { key, state: flow, .. }) = self.core.table.get(id) else { return };
         let unsent = self.emitter.carry_out(now_ns, key, flow, &action, &mut out.to_guest);
-        self.counters.count_unsent(unsent);
-        self.table.set_look(id, timer::after_ms(now_ns, next_ms));
+        self.core.counters.count_unsent(unsent);
+        self.core.table.set_look(id, timer::after_ms(now_ns, next_ms));
     }
 }
 

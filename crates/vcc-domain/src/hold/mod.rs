@@ -7,7 +7,7 @@ mod sent;
 
 use std::collections::VecDeque;
 
-use vcc_engine::{Buffer, BufferPolicy, Hold, Segment};
+use vcc_engine::{Buffer, BufferPolicy, FlowState, Hold, Params, Segment, TooBig};
 
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
@@ -81,6 +81,21 @@ impl Held {
         let free_bytes = self.sent.bytes();
         self.sent = Sent::default();
         self.hold.left(buffer, free_bytes);
+    }
+
+    /// A message about the flow's path; false if nothing changes. What it reports lost leaves again.
+    pub(crate) fn shrink_path(
+        &mut self,
+        flow: &mut FlowState,
+        params: &Params,
+        message: &TooBig,
+    ) -> bool {
+        let Held { hold, sent, path, .. } = self;
+        let shrinks = path.shrink(flow, hold, &mut sent.recovery, params, message);
+        if shrinks {
+            sent.lose_larger(path, message.now_us);
+        }
+        shrinks
     }
 
     /// Is there something to send that may not leave?

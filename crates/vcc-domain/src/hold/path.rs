@@ -1,6 +1,6 @@
 //! What a flow's path carries, as far as ICMP messages (`engine/pmtu.h`) or losses have shown.
 
-use vcc_engine::PathMtu;
+use vcc_engine::{FlowState, Hold, Params, PathMtu, Recovery, TooBig};
 
 use super::unit_bytes;
 use crate::parse::Parsed;
@@ -8,9 +8,9 @@ use vcc_net::seq::before;
 
 #[derive(Clone, Default)]
 pub(crate) struct Path {
-    pub mtu: PathMtu,
+    mtu: PathMtu,
     /// The path does not carry the segments before this one: they leave in small ones.
-    pub(super) small_until: Option<u32>,
+    small_until: Option<u32>,
 }
 
 /// Timeouts in a row after which segments may be too large for the path though no ICMP message has
@@ -21,6 +21,23 @@ const SMALL_BYTES: u32 = 536;
 const SMALL_BYTES_IPV6: u32 = 1220;
 
 impl Path {
+    #[cfg(test)]
+    pub(crate) fn of_mtu(mtu: PathMtu) -> Self {
+        Path { mtu, small_until: None }
+    }
+
+    /// An ICMP message that is about the flow's segments makes them smaller; false if it is not.
+    pub(crate) fn shrink(
+        &mut self,
+        flow: &mut FlowState,
+        hold: &Hold,
+        recovery: &mut Recovery,
+        params: &Params,
+        message: &TooBig,
+    ) -> bool {
+        flow.pmtu_shrinks(hold, recovery, &mut self.mtu, params, message)
+    }
+
     /// After so many timeouts in a row; `end` is one past the last byte that is held.
     pub(crate) fn note_timeout(&mut self, timeouts: u8, end: u32) {
         if timeouts >= BLACK_HOLE_TIMEOUTS {

@@ -4,13 +4,13 @@
 
 use vcc_engine::sys;
 
-use super::Port;
+use super::core::Core;
 use crate::frame::Frame;
 use crate::parse::Parsed;
 use crate::snoop::has_right_sums;
 use crate::table::{Entry, FlowId};
 
-impl Port {
+impl Core {
     /// Does the guest discard a segment that the port would believe (law 17)? By its acknowledgement, a
     /// port would discard what nobody else has (law 16), or repeat it to the guest (law 9); by its
     /// timestamp, have the guest discard what the peer sends (PAWS); by a RST, forget what is promised.

@@ -3,291 +3,122 @@
 
 use vcc_engine::{Admission, FlowState, Segment, sys};
 
-use super::Port;
-use crate::frame::{Frame, Out, Verdict};
-use crate::hold::{
-    BufferSpec, Held, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
-};
+use super::core::Core;
+use super::pacing::Pacing;
+use crate::frame::Frame;
+use crate::hold::{Held, Waiting, charge_bytes, set_seq};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
-/// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
-/// Reading continues then, for the guest's other connections, and new data without room is dropped.
-const STALLED_NS: u64 = 200_000_000;
+/// The connections whose segments are held, and their turns.
+#[derive(Clone, Default)]
+pub(super) struct Holding {
+    pacing: Pacing,
+}
 
-impl Port {
-    /// Does the port take another frame from the guest? While its buffer is full, it does not, so
-    /// that the guest waits as at a full ring; ask again after each call, and at the next deadline.
-    pub fn wants_frames(&self) -> bool {
-        self.next_read_ns().is_none()
+impl Holding {
+    /// Turns of the rate of all connections of the guest.
+    pub(super) fn pacing(&mut self) -> &mut Pacing {
+        &mut self.pacing
     }
 
-    /// Bytes held for the guest, of the port's buffer.
-    pub fn held_bytes(&self) -> u32 {
-        self.buffer.used_bytes()
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.pacing.next_ns()
     }
 
-    /// Changes the size of the buffer and how flows share it. One that has more than its new size is
-    /// full until enough has left.
-    pub fn set_buffer(&mut self, buffer: BufferSpec) {
-        self.buffer.change(buffer.size_bytes, buffer.policy);
-        self.note_full();
-    }
-
-    /// When a full port reads again though nothing leaves; None if it reads now.
-    pub(super) fn next_read_ns(&self) -> Option<u64> {
-        let read_ns = self.full_since_ns?.saturating_add(STALLED_NS);
-        (read_ns > self.now_ns).then_some(read_ns)
-    }
-
-    fn is_full(&self) -> bool {
-        self.buffer.used_bytes() >= self.buffer.size_bytes()
-    }
-
-    pub(super) fn is_holding(&self, id: FlowId) -> bool {
-        self.table.get(id).is_some_and(|entry| entry.held.hold.0.begun != 0)
+    #[inline]
+    pub(super) fn is_holding(core: &Core, id: FlowId) -> bool {
+        core.table.get(id).is_some_and(|entry| entry.held.hold.0.begun != 0)
     }
 
     /// Records a segment of the guest that goes no further.
-    pub(super) fn note_latest(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed) {
-        if let Some(Entry { held, .. }) = self.table.get_mut(id) {
+    pub(super) fn note_latest(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) {
+        if let Some(Entry { held, .. }) = core.table.get_mut(id) {
             held.latest.note(frame, parsed);
         }
     }
 
-    /// A segment of the guest: it passes, is dropped or is held, perhaps in parts.
-    pub(super) fn hold_from_guest(
-        &mut self,
+    /// What becomes of a segment of the guest: it passes, is dropped or is held, perhaps in parts. One
+    /// that passes whole may get another sequence number.
+    pub(super) fn admit(
+        core: &mut Core,
         id: FlowId,
-        frame: &mut Frame,
-        parsed: &mut Parsed,
-        out: &mut Out,
-    ) -> Verdict {
-        self.judge_repair(id);
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else {
-            return Verdict::Pass;
-        };
+        (frame, parsed): (&mut Frame, &mut Parsed),
+    ) -> Option<Admission> {
+        let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         held.latest.note(frame, parsed);
-        let fate = flow.hold_admit(&held.hold, self.treatments.of(flow), &parsed.segment);
+        let fate = flow.hold_admit(&held.hold, core.treatments.of(flow), &parsed.segment);
         if fate.whole {
             let seq = flow.hold_seq(&held.hold, &parsed.segment);
             if seq != parsed.segment.seq {
                 set_seq(frame, parsed, seq);
             }
-            return self.leave(id, frame, parsed, out);
         }
-        if fate.probe {
-            let seq = flow.snd_nxt.wrapping_sub(1);
-            self.leave_empty(id, without_payload(frame, parsed), seq, out);
-            return Verdict::Held;
-        }
-        let acks = flow.hold_acks(&parsed.segment);
-        let ack = acks.then(|| (parsed.segment, without_payload(frame, parsed)));
-        let verdict = self.hold_parts(id, frame, parsed, fate, out);
-        if let (Some((said, ack)), Some(Entry { state: flow, .. })) = (ack, self.table.get(id)) {
-            // Perhaps a part that left has carried it.
-            if flow.hold_acks(&said) {
-                self.leave_empty(id, ack, flow.snd_nxt, out);
-            }
-        }
-        verdict
-    }
-
-    /// Passes, drops and holds the parts of a segment.
-    fn hold_parts(
-        &mut self,
-        id: FlowId,
-        frame: &mut Frame,
-        parsed: &mut Parsed,
-        fate: Admission,
-        out: &mut Out,
-    ) -> Verdict {
-        let mut rest = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-        if fate.pass_bytes > 0 {
-            let first = cut(&mut rest, parsed, fate.pass_bytes as usize);
-            let first_parsed = reparsed_at(&first, self.now_us());
-            self.leave_as(id, first, &first_parsed, out);
-            *parsed = reparsed_at(&rest, self.now_us());
-        }
-        if fate.drop_bytes > 0 {
-            drop(cut(&mut rest, parsed, fate.drop_bytes as usize));
-            *parsed = reparsed_at(&rest, self.now_us());
-        }
-        if !fate.hold {
-            return Verdict::Held;
-        }
-        if out.to_fabric.is_empty()
-            && self.leaves_at_once(id, parsed)
-            && (parsed.segment.payload_bytes == 0 || self.admits_by_rate(id))
-        {
-            *frame = rest;
-            match self.is_full() {
-                true => self.pass_unretained(id, &parsed.segment),
-                false => self.retain(id, frame, parsed),
-            }
-            let verdict = self.leave(id, frame, parsed, out);
-            self.arm(id);
-            return verdict;
-        }
-        if fate.gap || self.is_full() {
-            self.counters.count(sys::COUNT_DROPPED);
-            return Verdict::Held;
-        }
-        self.keep(id, rest, parsed);
-        self.release(id, out);
-        Verdict::Held
-    }
-
-    /// Sends a frame without payload at another sequence number.
-    pub(super) fn leave_empty(&mut self, id: FlowId, mut frame: Frame, seq: u32, out: &mut Out) {
-        let mut parsed = reparsed_at(&frame, self.now_us());
-        set_seq(&mut frame, &mut parsed, seq);
-        self.leave_as(id, frame, &parsed, out);
+        Some(fate)
     }
 
     /// Is nothing held before the segment, and may all of it leave as it is?
-    fn leaves_at_once(&self, id: FlowId, parsed: &Parsed) -> bool {
-        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return true };
+    pub(super) fn leaves_at_once(core: &Core, id: FlowId, parsed: &Parsed) -> bool {
+        let Some(Entry { state: flow, held, .. }) = core.table.get(id) else { return true };
         let segment = &parsed.segment;
         held.queue.is_empty()
-            && held.path.limit_bytes(parsed, self.now_us()).is_none()
-            && flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), segment)
+            && held.path.limit_bytes(parsed, core.now_us()).is_none()
+            && flow.hold_leaves_bytes(&held.hold, core.treatments.of(flow), segment)
                 >= sequence_bytes(segment)
     }
 
-    fn keep(&mut self, id: FlowId, frame: Frame, parsed: &Parsed) {
-        let now_us = self.now_us() as u32;
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    /// Holds a segment.
+    pub(super) fn keep(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
+        let now_us = core.now_us() as u32;
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
-        flow.hold_kept(&mut held.hold, &mut self.buffer, end, charge_bytes(&frame));
+        flow.hold_kept(&mut held.hold, &mut core.buffer, end, charge_bytes(&frame));
         held.queue.push(Waiting { frame, parsed: parsed.clone() });
-        self.note_full();
-    }
-
-    /// The buffer has become full, or has room again.
-    pub(super) fn note_full(&mut self) {
-        if !self.is_full() {
-            self.full_since_ns = None;
-        } else {
-            self.full_since_ns.get_or_insert(self.now_ns);
-        }
+        core.note_full();
     }
 
     /// Is something of the connection held, or retained since it has left?
-    pub(super) fn has_held(&self, id: FlowId) -> bool {
+    pub(super) fn has_held(core: &Core, id: FlowId) -> bool {
         let has = |Entry { held, .. }: &Entry| held.hold.retains() || !held.queue.is_empty();
-        self.table.get(id).is_some_and(has)
+        core.table.get(id).is_some_and(has)
     }
 
-    /// Sends what the windows admit of what is held.
-    pub(super) fn release(&mut self, id: FlowId, out: &mut Out) {
-        self.release_held(id, out);
-        self.arm(id);
-    }
-
-    fn release_held(&mut self, id: FlowId, out: &mut Out) {
-        loop {
-            let now_us = self.now_us();
-            let leaves_bytes = self.leaves_bytes(id);
-            if leaves_bytes == 0 {
-                return;
-            }
-            let Some(Entry { held, .. }) = self.table.get_mut(id) else { return };
-            let Some(front) = held.queue.front_mut() else { return };
-            let segment = front.segment();
-            let before_bytes = charge_bytes(&front.frame);
-            let is_whole = leaves_bytes >= sequence_bytes(segment);
-            let part = if is_whole { None } else { Some(front.cut(leaves_bytes as usize)) };
-            let stays_bytes = if is_whole { 0 } else { charge_bytes(&front.frame) };
-            held.hold.left(&mut self.buffer, before_bytes - stays_bytes);
-            let Some(mut leaving) = part.or_else(|| held.queue.pop()) else { return };
-            leaving.parsed.segment.now_us = now_us;
-            held.latest.renew(&mut leaving.frame, &mut leaving.parsed);
-            self.retain(id, &leaving.frame, &leaving.parsed);
-            self.full_since_ns = self.is_full().then_some(self.now_ns);
-            self.leave_as(id, leaving.frame, &leaving.parsed, out);
+    /// The next of what is held that the windows and the rate admit.
+    pub(super) fn next_leaving(&mut self, core: &mut Core, id: FlowId) -> Option<Waiting> {
+        let now_us = core.now_us();
+        let leaves_bytes = self.leaves_bytes(core, id);
+        if leaves_bytes == 0 {
+            return None;
         }
+        let Entry { held, .. } = core.table.get_mut(id)?;
+        let front = held.queue.front_mut()?;
+        let segment = front.segment();
+        let before_bytes = charge_bytes(&front.frame);
+        let is_whole = leaves_bytes >= sequence_bytes(segment);
+        let part = if is_whole { None } else { Some(front.cut(leaves_bytes as usize)) };
+        let stays_bytes = if is_whole { 0 } else { charge_bytes(&front.frame) };
+        held.hold.left(&mut core.buffer, before_bytes - stays_bytes);
+        let mut leaving = part.or_else(|| held.queue.pop())?;
+        leaving.parsed.segment.now_us = now_us;
+        held.latest.renew(&mut leaving.frame, &mut leaving.parsed);
+        Some(leaving)
     }
 
     /// The sequence numbers of the first held segment that may leave now.
-    fn leaves_bytes(&mut self, id: FlowId) -> u32 {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return 0 };
+    fn leaves_bytes(&mut self, core: &mut Core, id: FlowId) -> u32 {
+        let now_us = core.now_us();
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return 0 };
         let Some(front) = held.queue.front() else { return 0 };
         let mut as_sent = *front.segment();
         let limit_bytes = held.path.limit_bytes(&front.parsed, now_us);
         if let Some(limit_bytes) = limit_bytes {
             as_sent.seg_bytes = limit_bytes;
         }
-        let by_window = flow.hold_leaves_bytes(&held.hold, self.treatments.of(flow), &as_sent);
+        let by_window = flow.hold_leaves_bytes(&held.hold, core.treatments.of(flow), &as_sent);
         let leaves_bytes = limit_bytes.unwrap_or(u32::MAX).min(by_window);
-        let waits = leaves_bytes > 0 && as_sent.payload_bytes > 0 && !self.admits_by_rate(id);
+        let waits = leaves_bytes > 0 && as_sent.payload_bytes > 0 && !self.pacing.admits(core, id);
         if waits { 0 } else { leaves_bytes }
-    }
-
-    /// Sends a frame of the port's own making; its FACK follows it.
-    pub(super) fn leave_as(
-        &mut self,
-        id: FlowId,
-        mut frame: Frame,
-        parsed: &Parsed,
-        out: &mut Out,
-    ) {
-        let raised = self.raised(id, &mut frame, parsed);
-        self.leave_as_said(id, frame, raised.as_ref().unwrap_or(parsed), out);
-    }
-
-    /// The same, for a frame that acknowledges what was promised.
-    pub(super) fn leave_as_said(
-        &mut self,
-        id: FlowId,
-        mut frame: Frame,
-        parsed: &Parsed,
-        out: &mut Out,
-    ) {
-        let place = out.to_fabric.len();
-        if self.leave_raised(id, &mut frame, parsed, out) == Verdict::Pass {
-            out.to_fabric.insert(place, frame);
-        }
-    }
-
-    /// Shows the guest its first window of the buffer, behind a SYN-ACK.
-    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        if flow.hold_opens(&held.hold, &self.buffer, self.treatments.of(flow)) {
-            let unsent = self.emitter.update(key, flow, &mut out.to_guest);
-            self.counters.count_unsent(unsent);
-        }
-    }
-
-    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
-    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        held.clear(&mut self.buffer);
-        held.hold.0.promises = 0;
-        self.promises.clear(&mut held.slot);
-        let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
-        if begins_anew {
-            held.hold = Default::default();
-        }
-        if begins_anew || is_reset {
-            self.drop_late_ack(id);
-        }
-        self.note_full();
-        self.end_snooped(id, is_reset);
-    }
-
-    pub(super) fn forget(&mut self, id: FlowId) {
-        self.forget_snooped(id);
-        self.drop_late_ack(id);
-        if let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) {
-            self.treatments.leave(flow);
-            held.clear(&mut self.buffer);
-            self.promises.clear(&mut held.slot);
-        }
-        self.note_full();
-        self.table.remove(id);
     }
 }
 

@@ -14,36 +14,36 @@ impl Port {
     /// handshake, which end it as they began. A connection that must be ignored and does not depend
     /// on the port is forgotten; of which something is held or promised, when that has arrived.
     pub fn set_rules(&mut self, rules: Rules) {
-        self.treatments.apply(rules, seconds(self.now_ns));
+        self.core.treatments.apply(rules, seconds(self.core.now_ns));
         self.note_treatments();
-        for id in self.table.ids() {
+        for id in self.core.table.ids() {
             self.settle_rule(id);
         }
     }
 
     /// How often rules came into force; 0: there are none.
     pub fn epoch(&self) -> u32 {
-        self.treatments.epoch()
+        self.core.treatments.epoch()
     }
 
     /// The rules in force, with the totals of connections that have ended.
     pub fn rules(&self) -> impl Iterator<Item = (&Rule, &RuleTotals)> {
-        self.treatments.rules()
+        self.core.treatments.rules()
     }
 
     /// The rules before them, under which handshakes may be.
     pub fn last_rules(&self) -> impl Iterator<Item = (&Rule, &RuleTotals)> {
-        self.treatments.last_rules()
+        self.core.treatments.last_rules()
     }
 
     /// The flows in order of their keys, with what the port has of them.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
-        self.table.iter().map(Seen::of)
+        self.core.table.iter().map(Seen::of)
     }
 
     /// A flow likewise; None if the port does not know it.
     pub fn seen_of(&self, key: &FlowKey) -> Option<Seen> {
-        self.table.of_key(key).map(Seen::of)
+        self.core.table.of_key(key).map(Seen::of)
     }
 
     /// A new connection between the ends of one that has ended is judged for itself: the old one is
@@ -54,12 +54,13 @@ impl Port {
         direction: Direction,
         segment: &Segment,
     ) -> bool {
-        if self.treatments.epoch() == 0 || !opens(direction, segment) {
+        if self.core.treatments.epoch() == 0 || !opens(direction, segment) {
             return false;
         }
-        let has_ended = self.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
-            u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
-        });
+        let has_ended =
+            self.core.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
+                u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
+            });
         if has_ended {
             self.forget(id);
         }
@@ -69,7 +70,8 @@ impl Port {
     /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.
     /// False: there is no such flow, or no more.
     pub(super) fn settle_rule(&mut self, id: FlowId) -> bool {
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.core.table.get_mut(id)
+        else {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
@@ -78,12 +80,12 @@ impl Port {
             let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
             !flow.is_kept() && !owes
         };
-        if !self.treatments.is_outdated(flow)
-            || (flow.is_half_open() && self.treatments.is_of_last(flow))
+        if !self.core.treatments.is_outdated(flow)
+            || (flow.is_half_open() && self.core.treatments.is_of_last(flow))
         {
             // The data owed when its rule came into force have been delivered.
-            let ends = self.treatments.epoch() != 0
-                && is_ignored(self.treatments.of(flow))
+            let ends = self.core.treatments.epoch() != 0
+                && is_ignored(self.core.treatments.of(flow))
                 && is_free(flow);
             if ends {
                 self.forget(id);
@@ -91,13 +93,13 @@ impl Port {
             return !ends;
         }
         let guest_opened = flow.has(sys::FLOW_GUEST_OPENED);
-        let (rule, params) = self.treatments.judge(key, guest_opened);
+        let (rule, params) = self.core.treatments.judge(key, guest_opened);
         let params = *params;
         if is_ignored(&params) && is_free(flow) {
             self.forget(id);
             return false;
         }
-        self.treatments.come_under(flow, rule);
+        self.core.treatments.come_under(flow, rule);
         flow.judge_anew(&params);
         true
     }
@@ -163,7 +165,7 @@ mod tests {
         });
         talk.open(&[]);
         assert_eq!((rule_of(&talk), connections(&talk)), ((1, FIRST), vec![0, 1, 0]));
-        assert_eq!(talk.port.treatments.of(talk.flow()).0.prr, 0);
+        assert_eq!(talk.port.core.treatments.of(talk.flow()).0.prr, 0);
         talk.peer.set_port(81);
         talk.open(&[]);
         assert_eq!((talk.port.flows().count(), connections(&talk)), (1, vec![0, 1, 0]));

@@ -3,17 +3,16 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::{GuestRate, RateDue};
+use vcc_engine::RateDue;
 
-use super::{NS_PER_US, Port};
-use crate::frame::Out;
+use super::NS_PER_US;
+use super::core::Core;
 use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
 
-/// The guest's bucket, and who waits for it.
+/// Who waits for the guest's bucket.
 #[derive(Clone, Default)]
 pub(super) struct Pacing {
-    pub bucket: GuestRate,
     /// Connections that wait, in order. One that has ended stays until its turn.
     turns: VecDeque<FlowKey>,
     /// Whose turn it is.
@@ -40,23 +39,20 @@ impl Pacing {
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.due_ns
     }
-}
 
-impl Port {
     /// May data of the connection leave now? Otherwise it waits for its turn.
-    pub(super) fn admits_by_rate(&mut self, id: FlowId) -> bool {
-        let now_us = self.now_us();
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else {
+    pub(super) fn admits(&mut self, core: &mut Core, id: FlowId) -> bool {
+        let now_us = core.now_us();
+        let Some(Entry { key, state: flow, held, .. }) = core.table.get_mut(id) else {
             return true;
         };
-        let pacing = &mut self.pacing;
-        let due_us = match pacing.bucket.due(flow, self.treatments.of(flow), now_us) {
+        let due_us = match core.rate.due(flow, core.treatments.of(flow), now_us) {
             RateDue::Uncapped => return true,
             RateDue::Now => None,
             RateDue::AtUs(due_us) => Some(due_us),
         };
-        let served = pacing.served.as_mut().filter(|served| served.key == *key);
-        let is_its_turn = pacing.turns.is_empty() || served.is_some();
+        let served = self.served.as_mut().filter(|served| served.key == *key);
+        let is_its_turn = self.turns.is_empty() || served.is_some();
         if due_us.is_none() && is_its_turn {
             if let Some(Served { turn, .. }) = served {
                 *turn = Turn::HasSent;
@@ -66,39 +62,41 @@ impl Port {
         let due_ns = due_us.map(|due_us| due_us * NS_PER_US);
         let waits = std::mem::replace(&mut held.is_paced, true);
         match served {
-            _ if waits => pacing.due_ns = pacing.due_ns.or(due_ns),
+            _ if waits => self.due_ns = self.due_ns.or(due_ns),
             Some(Served { turn, .. }) if *turn == Turn::Begun => {
                 *turn = Turn::TooEarly;
-                pacing.turns.push_front(*key);
-                pacing.due_ns = due_ns;
+                self.turns.push_front(*key);
+                self.due_ns = due_ns;
             }
             _ => {
-                pacing.turns.push_back(*key);
-                pacing.due_ns = pacing.due_ns.or(due_ns);
+                self.turns.push_back(*key);
+                self.due_ns = self.due_ns.or(due_ns);
             }
         }
         false
     }
 
-    /// Sends what the rate admits by now, of each connection that waits in turn.
-    pub(super) fn advance_pacing(&mut self, out: &mut Out) {
-        if self.pacing.due_ns.is_none_or(|due_ns| due_ns > self.now_ns) {
-            return;
+    /// Begins the turns if the bucket has something left: how many there are. A connection that exceeds
+    /// the rate after its turn is behind these.
+    pub(super) fn begin_turns(&mut self, core: &Core) -> usize {
+        match self.due_ns.take_if(|due_ns| *due_ns <= core.now_ns) {
+            Some(_) => self.turns.len(),
+            None => 0,
         }
-        self.pacing.due_ns = None;
-        // A connection that exceeds the rate after its turn is behind these.
-        for _ in 0..self.pacing.turns.len() {
-            let Some(key) = self.pacing.turns.pop_front() else { break };
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
-            held.is_paced = false;
-            self.pacing.served = Some(Served { key, turn: Turn::Begun });
-            self.resend(id, out);
-            self.release(id, out);
-            self.record(id);
-            if self.pacing.served.take().is_some_and(|served| served.turn == Turn::TooEarly) {
-                break;
-            }
-        }
+    }
+
+    /// The connection whose turn it is; None if it has ended.
+    pub(super) fn begin_turn(&mut self, core: &mut Core) -> Option<FlowId> {
+        let key = self.turns.pop_front()?;
+        let id = core.table.find(&key)?;
+        let Entry { held, .. } = core.table.get_mut(id)?;
+        held.is_paced = false;
+        self.served = Some(Served { key, turn: Turn::Begun });
+        Some(id)
+    }
+
+    /// The connection has sent what the rate admits; false if that was nothing.
+    pub(super) fn end_turn(&mut self) -> bool {
+        self.served.take().is_none_or(|served| served.turn != Turn::TooEarly)
     }
 }

@@ -3,8 +3,8 @@
 use vcc_engine::TooBig;
 
 use super::Port;
+use super::repairing::Repair;
 use crate::frame::{Frame, Out};
-use crate::hold::Held;
 use crate::icmp;
 use crate::table::Entry;
 
@@ -14,25 +14,20 @@ impl Port {
     /// again.
     pub(super) fn hear_too_big(&mut self, frame: &mut Frame, out: &mut Out) {
         let Some(quote) = icmp::too_big(frame) else { return };
-        let id = self.table.find(&quote.key).filter(|id| self.settle_rule(*id));
+        let id = self.core.table.find(&quote.key).filter(|id| self.settle_rule(*id));
         let Some(id) = id else { return };
-        self.judge_repair(id);
-        let message = TooBig { now_us: self.now_us(), ..quote.message };
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        let Held { hold, sent, path, .. } = held;
-        let recovery = &mut sent.recovery;
-        let params = self.treatments.of(flow);
-        if !flow.pmtu_shrinks(hold, recovery, &mut path.mtu, params, &message) {
+        Repair::judge(&mut self.core, id);
+        let message = TooBig { now_us: self.core.now_us(), ..quote.message };
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+        if !held.shrink_path(flow, self.core.treatments.of(flow), &message) {
             return;
         }
         // A guest ignores a message about what has been acknowledged (Linux: tcp_v4_err).
-        let seq = hold.split_ack(message.seq);
+        let seq = held.hold.split_ack(message.seq);
         if seq != message.seq {
             quote.set_seq(frame, seq);
         }
-        sent.lose_larger(path, message.now_us);
-        self.resend(id, out);
-        self.release(id, out);
-        self.record(id);
+        self.send_waiting(id, out);
+        self.split.record(&mut self.core, id);
     }
 }

@@ -1,52 +1,77 @@
 //! A port that retains what has left until it is acknowledged, and repairs its losses
 //! (`engine/repair.h`).
 
-use vcc_engine::{RepairTimer, Retained, Segment, sys};
+use vcc_engine::{FlowState, RepairTimer, Retained, Segment, sys};
 
+use super::NS_PER_US;
+use super::core::Core;
 use super::holding::sequence_bytes;
-use super::{NS_PER_US, Port};
-use crate::frame::{Frame, Out};
+use crate::frame::Frame;
 use crate::hold::{
     Kept, Waiting, charge_bytes, reparsed, set_ack, strip_sack, unit_bytes, without_payload,
 };
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
+use crate::timers::Timers;
 use vcc_net::seq::before;
 
-/// A flow's state before an ACK.
+/// A flow's state before an ACK, or before it sends a segment again.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
     una: u32,
     ca_state: u8,
 }
 
-impl Port {
+impl Before {
+    fn of(flow: &FlowState) -> Self {
+        Before { una: flow.snd_una, ca_state: flow.ca_state }
+    }
+}
+
+/// A port's timers for what has left.
+#[derive(Clone, Default)]
+pub(super) struct Repair {
+    timers: Timers,
+}
+
+/// What a timer that has gone off demands.
+pub(super) enum Expired {
+    Nothing,
+    /// The peer does not answer.
+    GiveUp,
+    /// To send the segment at this place again.
+    Again(usize),
+    /// To send a frame without payload at this sequence number.
+    Empty(Frame, u32),
+}
+
+impl Repair {
     /// Begins or ends retaining what leaves, if the treatment has changed.
-    pub(super) fn judge_repair(&mut self, id: FlowId) -> Option<Before> {
-        let now_us = self.now_us() as u32;
-        let Entry { state: flow, held, .. } = self.table.get_mut(id)?;
+    pub(super) fn judge(core: &mut Core, id: FlowId) -> Option<Before> {
+        let now_us = core.now_us() as u32;
+        let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         let recovery = &mut held.sent.recovery;
-        if flow.repair_judge(&mut held.hold, recovery, self.treatments.of(flow), now_us) {
-            held.discard_sent(&mut self.buffer);
+        if flow.repair_judge(&mut held.hold, recovery, core.treatments.of(flow), now_us) {
+            held.discard_sent(&mut core.buffer);
         }
-        Some(Before { una: flow.snd_una, ca_state: flow.ca_state })
+        Some(Before::of(flow))
     }
 
     /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
     /// repair.
-    pub(super) fn pass_unretained(&mut self, id: FlowId, segment: &Segment) {
-        let (now_us, end) = (self.now_us() as u32, sequence_end(segment));
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    pub(super) fn pass_unretained(core: &mut Core, id: FlowId, segment: &Segment) {
+        let (now_us, end) = (core.now_us() as u32, sequence_end(segment));
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         if held.hold.retains() {
             flow.repair_passes(&mut held.hold, &mut held.sent.recovery, end, now_us);
         }
     }
 
     /// Retains a segment that is about to leave for the first time.
-    pub(super) fn retain(&mut self, id: FlowId, frame: &Frame, parsed: &Parsed) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    pub(super) fn retain(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) {
+        let now_us = core.now_us();
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         if !held.hold.retains() {
             return;
         }
@@ -58,24 +83,24 @@ impl Port {
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
         let waiting = Waiting { frame, parsed };
-        flow.repair_charge(&mut held.hold, &mut self.buffer, charge_bytes(&waiting.frame));
+        flow.repair_charge(&mut held.hold, &mut core.buffer, charge_bytes(&waiting.frame));
         held.sent.push(Kept { waiting, facts });
-        self.note_full();
+        core.note_full();
     }
 
     /// After the engine has seen a segment to the guest: accounts for what it acknowledges, if the
     /// guest `hears` it, and hides the losses that are repaired here.
-    pub(super) fn repair_to_guest(
-        &mut self,
+    #[inline]
+    pub(super) fn to_guest(
+        core: &mut Core,
         id: FlowId,
-        frame: &mut Frame,
-        parsed: &mut Parsed,
+        (frame, parsed): (&mut Frame, &mut Parsed),
         before: Option<Before>,
         passes: bool,
         hears: bool,
     ) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        let now_us = core.now_us();
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         let Some(before) = before.filter(|_| held.hold.retains()) else { return };
         if hears {
             let sent = &mut held.sent;
@@ -107,8 +132,8 @@ impl Port {
             {
                 sent.detect(flow, now_us);
             }
-            held.hold.left(&mut self.buffer, free_bytes);
-            flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+            held.hold.left(&mut core.buffer, free_bytes);
+            flow.repair_charge(&mut held.hold, &mut core.buffer, taken_bytes);
         }
         if passes && flow.hold_covers(&held.hold) {
             strip_sack(frame, parsed);
@@ -117,24 +142,24 @@ impl Port {
         if passes && hears && ack != parsed.segment.ack {
             set_ack(frame, parsed, ack);
         }
-        self.note_full();
+        core.note_full();
     }
 
-    /// Sends lost segments again, as far as the windows admit.
-    pub(super) fn resend(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us();
+    /// The next lost segment that the windows admit, by its place.
+    pub(super) fn next_lost(core: &mut Core, id: FlowId) -> Option<usize> {
+        let now_us = core.now_us();
         loop {
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+            let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
             if !held.hold.retains() {
-                return;
+                return None;
             }
-            let Some(at) = held.sent.first_lost() else { break };
+            let at = held.sent.first_lost()?;
             let free_bytes = held.sent.trim(at, flow.snd_una, now_us as u32);
-            held.hold.left(&mut self.buffer, free_bytes);
-            let Some(kept) = held.sent.get(at) else { break };
+            held.hold.left(&mut core.buffer, free_bytes);
+            let kept = held.sent.get(at)?;
             if let Some(limit_bytes) = held.path.limit_bytes(&kept.waiting.parsed, now_us) {
                 let taken_bytes = held.sent.cut(at, limit_bytes);
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                flow.repair_charge(&mut held.hold, &mut core.buffer, taken_bytes);
                 continue;
             }
             let unit_bytes = unit_bytes(kept.waiting.segment());
@@ -142,64 +167,62 @@ impl Port {
             let leaves_bytes = flow.repair_leaves_bytes(
                 &held.hold,
                 &held.sent.recovery,
-                self.treatments.of(flow),
+                core.treatments.of(flow),
                 &kept.facts,
                 unit_bytes,
             );
             if leaves_bytes == 0 {
-                break;
+                return None;
             }
             if leaves_bytes < whole_bytes {
                 let taken_bytes = held.sent.cut(at, leaves_bytes);
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                flow.repair_charge(&mut held.hold, &mut core.buffer, taken_bytes);
             }
-            if !self.admits_by_rate(id) {
-                break;
-            }
-            self.send_again(id, at, out);
+            return Some(at);
         }
     }
 
-    /// Sends a segment again, with the guest's latest acknowledgement, window and timestamps.
-    fn send_again(&mut self, id: FlowId, at: usize, out: &mut Out) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return };
-        let Some(kept) = held.sent.get(at) else { return };
-        let (Waiting { mut frame, mut parsed }, before) = (kept.waiting.clone(), flow.ca_state);
-        parsed.segment.now_us = now_us;
-        held.latest.renew(&mut frame, &mut parsed);
-        self.leave_as(id, frame, &parsed, out);
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    /// A segment to send again, with the guest's latest acknowledgement, window and timestamps.
+    /// [`Repair::resent`] must follow, with the flow's state before.
+    pub(super) fn again(core: &Core, id: FlowId, at: usize) -> Option<(Waiting, Before)> {
+        let Entry { state: flow, held, .. } = core.table.get(id)?;
+        let mut again = held.sent.get(at)?.waiting.clone();
+        again.parsed.segment.now_us = core.now_us();
+        held.latest.renew(&mut again.frame, &mut again.parsed);
+        Some((again, Before::of(flow)))
+    }
+
+    pub(super) fn resent(core: &mut Core, id: FlowId, at: usize, before: Before) {
+        let now_us = core.now_us() as u32;
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         let Some((kept, recovery)) = held.sent.with_recovery(at) else { return };
-        flow.repair_resent(&mut held.hold, recovery, &mut kept.facts, now_us as u32, before);
+        flow.repair_resent(&mut held.hold, recovery, &mut kept.facts, now_us, before.ca_state);
     }
 
     /// When the next timer of a flow goes off, at the earliest.
-    pub(super) fn next_repair_ns(&self) -> Option<u64> {
-        self.repairs.next_ns()
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.timers.next_ns()
     }
 
-    /// Processes the timers that have expired.
-    pub(super) fn advance_repairs(&mut self, out: &mut Out) {
-        while let Some((at_ns, key)) = self.repairs.pop(self.now_ns) {
-            let Some(id) = self.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = self.table.get_mut(id) else { continue };
-            if held.sent.timer_ns != Some(at_ns) {
-                continue;
+    /// The next flow whose timer has gone off.
+    pub(super) fn next_due(&mut self, core: &mut Core) -> Option<FlowId> {
+        while let Some((at_ns, key)) = self.timers.pop(core.now_ns) {
+            let Some(id) = core.table.find(&key) else { continue };
+            let Some(Entry { held, .. }) = core.table.get_mut(id) else { continue };
+            if held.sent.timer_ns == Some(at_ns) {
+                held.sent.timer_ns = None;
+                return Some(id);
             }
-            held.sent.timer_ns = None;
-            self.judge_repair(id);
-            self.expire(id, out);
-            self.resend(id, out);
-            self.release(id, out);
-            self.record(id);
         }
+        None
     }
 
     /// Acts on the timer of a flow, if it has expired.
-    fn expire(&mut self, id: FlowId, out: &mut Out) {
-        let now_us = self.now_us();
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    pub(super) fn expire(core: &mut Core, id: FlowId) -> Expired {
+        let now_us = core.now_us();
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else {
+            return Expired::Nothing;
+        };
         if held.sent.reorder_due_us().is_some_and(|due_us| due_us <= now_us) {
             held.sent.detect(flow, now_us);
         }
@@ -207,13 +230,13 @@ impl Port {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            self.treatments.of(flow),
+            core.treatments.of(flow),
             now_us as u32,
             waits,
         );
-        let Some((0, timer)) = due else { return };
+        let Some((0, timer)) = due else { return Expired::Nothing };
         match timer {
-            RepairTimer::GiveUp => self.break_promise(id, out),
+            RepairTimer::GiveUp => return Expired::GiveUp,
             RepairTimer::Timeout => {
                 flow.repair_timeout(&mut held.sent.recovery, now_us as u32);
                 let waits_until = held.queue.back().map(|last| sequence_end(last.segment()));
@@ -223,12 +246,14 @@ impl Port {
             }
             RepairTimer::Probe => {
                 flow.repair_probed(&mut held.sent.recovery);
-                let Some((at, taken_bytes)) = held.sent.last(&held.path, now_us) else { return };
-                flow.repair_charge(&mut held.hold, &mut self.buffer, taken_bytes);
+                let Some((at, taken_bytes)) = held.sent.last(&held.path, now_us) else {
+                    return Expired::Nothing;
+                };
+                flow.repair_charge(&mut held.hold, &mut core.buffer, taken_bytes);
                 let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
                 // Law 14: the peer may have shrunk its window since.
                 if facts.sacked == 0 && !before(held.hold.0.peer_edge, facts.end) {
-                    self.send_again(id, at, out);
+                    return Expired::Again(at);
                 }
             }
             RepairTimer::Persist => {
@@ -238,16 +263,17 @@ impl Port {
                     let mut empty = without_payload(frame, parsed);
                     let mut parsed = reparsed(&empty);
                     held.latest.renew(&mut empty, &mut parsed);
-                    self.leave_empty(id, empty, seq, out);
+                    return Expired::Empty(empty, seq);
                 }
             }
         }
+        Expired::Nothing
     }
 
     /// Sets the flow's timer, if it must go off earlier than it is set to.
-    pub(super) fn arm(&mut self, id: FlowId) {
-        let now_us = self.now_us();
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    pub(super) fn arm(&mut self, core: &mut Core, id: FlowId) {
+        let now_us = core.now_us();
+        let Some(Entry { key, state: flow, held, .. }) = core.table.get_mut(id) else { return };
         if !held.hold.retains() {
             return;
         }
@@ -255,14 +281,14 @@ impl Port {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            self.treatments.of(flow),
+            core.treatments.of(flow),
             now_us as u32,
             waits,
         );
         let dues = [due.map(|(in_us, _)| now_us + u64::from(in_us)), held.sent.reorder_due_us()];
         let Some(due_us) = dues.into_iter().flatten().min() else { return };
-        let due_ns = (due_us * NS_PER_US).max(self.now_ns + 1);
-        self.repairs.set(&mut held.sent.timer_ns, due_ns, key);
+        let due_ns = (due_us * NS_PER_US).max(core.now_ns + 1);
+        self.timers.set(&mut held.sent.timer_ns, due_ns, key);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vcc_engine::{Act, Params, Segment, sys};
 
 use super::Port;
+use super::core::Core;
 use super::ended::{Ended, Fate};
 use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
@@ -15,9 +16,10 @@ use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
 use vcc_net::seq::after;
 
-/// The ledger, if there is one, and its free slots.
+/// What was promised in peers' names, and to which connections it could not be kept.
 #[derive(Clone, Default)]
-pub(super) struct Promises {
+pub(super) struct Split {
+    /// Memory for the promises, and its free slots.
     ledger: Option<Arc<dyn Ledger>>,
     /// Why nothing is promised, even if the treatment promises.
     withheld: Option<Arc<str>>,
@@ -32,17 +34,24 @@ pub(super) struct Promises {
 
 /// A promise that is not kept.
 pub(super) struct Broken {
-    promise: Promise,
+    pub promise: Promise,
     starts: Vec<u32>,
 }
 
 impl Broken {
+    /// What to report if the connection ends now. None if nothing was promised.
+    pub(super) fn of(core: &Core, id: FlowId) -> Option<Self> {
+        let promise = promise_of(core, id)?;
+        let Entry { held, .. } = core.table.get(id)?;
+        Some(Broken { promise, starts: held.sent.starts().collect() })
+    }
+
     pub(super) fn reset(&self, out: &mut Out) {
         self.promise.reset(self.starts.iter().copied(), out);
     }
 }
 
-impl Promises {
+impl Split {
     fn write(&mut self, slot: &mut Option<usize>, promise: Option<&Promise>) {
         let Some(ledger) = &self.ledger else { return };
         // A slot that was written before is cleared.
@@ -62,17 +71,17 @@ impl Promises {
         }
     }
 
-    /// The connection is gone.
+    /// The connection is gone, or another port has its promise.
     pub(super) fn clear(&mut self, slot: &mut Option<usize>) {
         self.write(slot, None);
     }
 
     /// The connection was ended. The ledger has it as long as its ends may ask.
-    fn refuse(&mut self, now_ns: u64, max: usize, promise: Promise, mut slot: Option<usize>) {
+    pub(super) fn refuse(&mut self, core: &Core, promise: Promise, mut slot: Option<usize>) {
         self.let_go(&promise.key);
         self.write(&mut slot, Some(&promise));
-        self.ended.add(now_ns, promise, slot);
-        self.forget_ended(now_ns, max);
+        self.ended.add(core.now_ns, promise, slot);
+        self.forget_ended(core);
     }
 
     /// A new connection has the key.
@@ -82,8 +91,9 @@ impl Promises {
         }
     }
 
-    fn forget_ended(&mut self, now_ns: u64, max: usize) {
-        while let Some(mut refused) = self.ended.forget(now_ns, max) {
+    /// Those whose time is over, and the oldest of too many.
+    pub(super) fn forget_ended(&mut self, core: &Core) {
+        while let Some(mut refused) = self.ended.forget(core.now_ns, core.table.max_flows()) {
             self.clear(&mut refused.slot);
         }
     }
@@ -91,11 +101,6 @@ impl Promises {
     /// The connections that were ended and are remembered.
     pub(super) fn ended(&self) -> impl Iterator<Item = &Promise> {
         self.ended.iter().map(|refused| &refused.promise)
-    }
-
-    /// A connection that another port has ended.
-    pub(super) fn remember(&mut self, now_ns: u64, max: usize, promise: Promise) {
-        self.refuse(now_ns, max, promise, None);
     }
 
     pub(super) fn ack_is_due(&mut self, key: FlowKey) {
@@ -128,6 +133,15 @@ impl Promises {
         self.write_ended();
     }
 
+    fn promise_nothing(&mut self, why: &str) {
+        self.ledger = None;
+        self.withheld = Some(why.into());
+    }
+
+    fn why_nothing(&self) -> Option<&str> {
+        self.withheld.as_deref()
+    }
+
     fn write_ended(&mut self) {
         let mut ended = std::mem::take(&mut self.ended);
         for refused in ended.iter_mut() {
@@ -135,98 +149,16 @@ impl Promises {
         }
         self.ended = ended;
     }
-}
-
-impl Port {
-    /// From now on, the port keeps its promises in a ledger, which is empty.
-    pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
-        self.promises.keep_ledger(ledger);
-    }
-
-    /// From now on, the port promises nothing, for this reason, until it [has a ledger](Self::keep_ledger):
-    /// `split` is `hold` with `retransmit`. What was promised before is kept.
-    pub fn promise_nothing(&mut self, why: &str) {
-        self.promises.ledger = None;
-        self.promises.withheld = Some(why.into());
-    }
-
-    /// Why it promises nothing; None: its treatment decides.
-    pub fn why_nothing_is_promised(&self) -> Option<&str> {
-        self.promises.withheld.as_deref()
-    }
-
-    /// The slots that a ledger has to have: for flows, and for as many that were ended.
-    pub fn ledger_slots(&self) -> usize {
-        2 * self.table.max_flows()
-    }
-
-    /// Ends the connections of another port's ledger, which did not end in order.
-    pub fn end_promises(
-        &mut self,
-        now_ns: u64,
-        promises: impl IntoIterator<Item = Promise>,
-        out: &mut Out,
-    ) {
-        self.note_time(now_ns);
-        for promise in promises {
-            promise.reset([], out);
-            self.refuse(promise, None);
-        }
-    }
-
-    /// Ends the connections whose promises will not be kept, because the port is about to end. The
-    /// ledger has them to be refused by the next one.
-    pub fn end(&mut self, now_ns: u64, out: &mut Out) {
-        self.note_time(now_ns);
-        self.end_thinning(out);
-        for id in self.table.ids() {
-            self.break_promise(id, out);
-        }
-        self.promises.forget_ended(now_ns, self.table.max_flows());
-    }
-
-    /// Ends a connection of which the guest has been promised what cannot be delivered.
-    pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
-        let Some(broken) = self.breaking(id) else { return };
-        let slot = self.table.get_mut(id).and_then(|entry| entry.held.slot.take());
-        self.forget(id);
-        broken.reset(out);
-        self.refuse(broken.promise, slot);
-    }
-
-    fn refuse(&mut self, promise: Promise, slot: Option<usize>) {
-        self.promises.refuse(self.now_ns, self.table.max_flows(), promise, slot);
-    }
-
-    /// The event to report if the connection ends now. None if nothing was promised.
-    pub(super) fn breaking(&self, id: FlowId) -> Option<Broken> {
-        let promise = self.promise_of(id)?;
-        let Entry { held, .. } = self.table.get(id)?;
-        Some(Broken { promise, starts: held.sent.starts().collect() })
-    }
-
-    fn promise_of(&self, id: FlowId) -> Option<Promise> {
-        let Entry { key, state: flow, held, .. } = self.table.get(id)?;
-        let neighbour = held.latest.neighbour()?;
-        flow.split_owes(&held.hold).then(|| Promise {
-            key: *key,
-            guest_mac: neighbour.guest_mac,
-            next_hop_mac: neighbour.next_hop_mac,
-            snd_una: flow.snd_una,
-            snd_nxt: flow.snd_nxt,
-            promised: held.hold.0.promised,
-            rcv_nxt: flow.rcv_nxt,
-        })
-    }
 
     /// Writes down what is promised on a connection.
-    pub(super) fn record(&mut self, id: FlowId) {
-        if self.promises.ledger.is_none() {
+    #[inline]
+    pub(super) fn record(&mut self, core: &mut Core, id: FlowId) {
+        if self.ledger.is_none() {
             return;
         }
-        let promise = self.promise_of(id);
-        if let Some(entry) = self.table.get_mut(id) {
-            self.promises.write(&mut entry.held.slot, promise.as_ref());
+        let promise = promise_of(core, id);
+        if let Some(entry) = core.table.get_mut(id) {
+            self.write(&mut entry.held.slot, promise.as_ref());
         }
     }
 
@@ -238,21 +170,22 @@ impl Port {
     #[inline]
     pub(super) fn refuse_ended(
         &mut self,
+        core: &Core,
         direction: Direction,
         frame: &Frame,
         parsed: &Parsed,
         out: &mut Out,
     ) -> Result<(), Verdict> {
         let Parsed { key, segment, .. } = parsed;
-        if self.promises.ended.is_empty() {
+        if self.ended.is_empty() {
             return Ok(());
         }
-        self.promises.forget_ended(self.now_ns, self.table.max_flows());
-        let Some(refused) = self.promises.ended.get(key) else { return Ok(()) };
+        self.forget_ended(core);
+        let Some(refused) = self.ended.get(key) else { return Ok(()) };
         match refused.judge(direction, segment) {
             Fate::Pass => return Ok(()),
             Fate::Begins => {
-                self.promises.let_go(key);
+                self.let_go(key);
                 return Ok(());
             }
             Fate::Refuse => {}
@@ -280,8 +213,8 @@ impl Port {
 
     /// After a segment of the guest: promises what the port has of it. The acknowledgement is due at
     /// once, in the next call of [`Port::advance`], so that one answers all that the guest has sent.
-    pub(super) fn promise(&mut self, id: FlowId, said: &Segment) {
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    pub(super) fn promise(&mut self, core: &mut Core, id: FlowId, said: &Segment) {
+        let Some(Entry { key, state: flow, held, .. }) = core.table.get_mut(id) else { return };
         if held.latest.neighbour().is_none() {
             return;
         }
@@ -292,50 +225,52 @@ impl Port {
             }
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        let mut params: Params = *self.treatments.of(flow);
-        if self.promises.withheld.is_some() {
+        let mut params: Params = *core.treatments.of(flow);
+        if self.withheld.is_some() {
             params.0.act = Act::Hold.number();
         }
-        let is_due = flow.split_promises(&mut held.hold, &self.buffer, &params, said, end);
+        let is_due = flow.split_promises(&mut held.hold, &core.buffer, &params, said, end);
         if is_due && !std::mem::replace(&mut held.is_ack_due, true) {
-            self.promises.due.push(*key);
+            self.due.push(*key);
         }
-        self.record(id);
+        self.record(core, id);
     }
 
     /// When an acknowledgement is due.
-    pub(super) fn next_ack_ns(&self) -> Option<u64> {
-        (!self.promises.due.is_empty()).then_some(self.now_ns)
+    pub(super) fn next_ack_ns(&self, core: &Core) -> Option<u64> {
+        (!self.due.is_empty()).then_some(core.now_ns)
     }
 
-    /// Sends the acknowledgements that are due.
-    pub(super) fn send_acks(&mut self, out: &mut Out) {
-        for key in std::mem::take(&mut self.promises.due) {
-            let Some(id) = self.table.find(&key) else { continue };
-            self.hand_over_ack(id, out);
-            let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { continue };
-            if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
-                continue;
-            }
-            let Some(neighbour) = held.latest.neighbour() else { continue };
-            let ack = Bare {
-                direction: Direction::ToGuest,
-                seq: flow.rcv_nxt,
-                ack: held.hold.0.promised,
-                flags: sys::TCP_ACK,
-                window: flow.window_shown,
-                timestamps: held.peer_tsval.and_then(|tsval| held.latest.answered_by(tsval)),
-            };
-            out.to_guest.push(ack.frame(&key, neighbour));
+    /// The connections of which an acknowledgement is due, which [`Split::ack`] makes.
+    pub(super) fn take_due(&mut self) -> Vec<FlowKey> {
+        std::mem::take(&mut self.due)
+    }
+
+    /// The acknowledgement for the guest of a connection, if it is still due.
+    pub(super) fn ack(core: &mut Core, id: FlowId) -> Option<Frame> {
+        let Entry { key, state: flow, held, .. } = core.table.get_mut(id)?;
+        if !std::mem::take(&mut held.is_ack_due) || held.hold.0.promises == 0 {
+            return None;
         }
+        let neighbour = held.latest.neighbour()?;
+        let ack = Bare {
+            direction: Direction::ToGuest,
+            seq: flow.rcv_nxt,
+            ack: held.hold.0.promised,
+            flags: sys::TCP_ACK,
+            window: flow.window_shown,
+            timestamps: held.peer_tsval.and_then(|tsval| held.latest.answered_by(tsval)),
+        };
+        Some(ack.frame(key, neighbour))
     }
 
     /// Notes the peer's timestamp, for acknowledgements in its name: of a SYN with which a connection
     /// begins, or the latest that the guest `hears` (PAWS; RFC 7323, 5). While the port has nothing to
     /// say, it does not know what the guest discards.
-    pub(super) fn note_stamp(&mut self, id: FlowId, parsed: &Parsed, hears: bool) {
-        let speaks = self.table.get(id).is_some_and(|entry| self.speaks(entry));
-        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+    #[inline]
+    pub(super) fn note_stamp(core: &mut Core, id: FlowId, parsed: &Parsed, hears: bool) {
+        let speaks = core.table.get(id).is_some_and(|entry| core.speaks(entry));
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
         if is_syn && flow.settled == 0 {
             held.peer_tsval = parsed.tsval();
@@ -347,6 +282,86 @@ impl Port {
             if after(tsval, *latest) {
                 *latest = tsval;
             }
+        }
+    }
+}
+
+fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
+    let Entry { key, state: flow, held, .. } = core.table.get(id)?;
+    let neighbour = held.latest.neighbour()?;
+    flow.split_owes(&held.hold).then(|| Promise {
+        key: *key,
+        guest_mac: neighbour.guest_mac,
+        next_hop_mac: neighbour.next_hop_mac,
+        snd_una: flow.snd_una,
+        snd_nxt: flow.snd_nxt,
+        promised: held.hold.0.promised,
+        rcv_nxt: flow.rcv_nxt,
+    })
+}
+
+impl Port {
+    /// From now on, the port keeps its promises in a ledger, which is empty.
+    pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
+        self.split.keep_ledger(ledger);
+    }
+
+    /// From now on, the port promises nothing, for this reason, until it [has a ledger](Self::keep_ledger):
+    /// `split` is `hold` with `retransmit`. What was promised before is kept.
+    pub fn promise_nothing(&mut self, why: &str) {
+        self.split.promise_nothing(why);
+    }
+
+    /// Why it promises nothing; None: its treatment decides.
+    pub fn why_nothing_is_promised(&self) -> Option<&str> {
+        self.split.why_nothing()
+    }
+
+    /// The slots that a ledger has to have: for flows, and for as many that were ended.
+    pub fn ledger_slots(&self) -> usize {
+        2 * self.core.table.max_flows()
+    }
+
+    /// Ends the connections of another port's ledger, which did not end in order.
+    pub fn end_promises(
+        &mut self,
+        now_ns: u64,
+        promises: impl IntoIterator<Item = Promise>,
+        out: &mut Out,
+    ) {
+        self.core.note_time(now_ns);
+        for promise in promises {
+            promise.reset([], out);
+            self.split.refuse(&self.core, promise, None);
+        }
+    }
+
+    /// Ends the connections whose promises will not be kept, because the port is about to end. The
+    /// ledger has them to be refused by the next one.
+    pub fn end(&mut self, now_ns: u64, out: &mut Out) {
+        self.core.note_time(now_ns);
+        self.thinning.end(&mut self.core, &mut out.to_guest);
+        for id in self.core.table.ids() {
+            self.break_promise(id, out);
+        }
+        self.split.forget_ended(&self.core);
+    }
+
+    /// Ends a connection of which the guest has been promised what cannot be delivered.
+    pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
+        let Some(broken) = Broken::of(&self.core, id) else { return };
+        let slot = self.core.table.get_mut(id).and_then(|entry| entry.held.slot.take());
+        self.forget(id);
+        broken.reset(out);
+        self.split.refuse(&self.core, broken.promise, slot);
+    }
+
+    /// Sends the acknowledgements that are due.
+    pub(super) fn send_acks(&mut self, out: &mut Out) {
+        for key in self.split.take_due() {
+            let Some(id) = self.core.table.find(&key) else { continue };
+            self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
+            out.to_guest.extend(Split::ack(&mut self.core, id));
         }
     }
 }

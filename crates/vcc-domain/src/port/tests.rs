@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use vcc_engine::Underlay;
+use vcc_engine::{Mode, Underlay};
 use vcc_frames::{Packet, payload};
 
 use super::*;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use vcc_engine::{Action, Params, Segment, Shown, Thin, is_ring_crowded, sys};
 
-use super::Port;
-use crate::frame::{Frame, Out, Verdict};
+use super::core::Core;
+use crate::frame::{Frame, Verdict};
 use crate::hold::LateAck;
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
@@ -62,20 +62,20 @@ impl Thinning {
         let (since_ns, _) = self.waiting.first().filter(|_| self.ring.free_segs > 0)?;
         Some(since_ns.saturating_add(WAITS_MAX_NS))
     }
-}
 
-impl Port {
-    pub(super) fn note_hold(&mut self) {
+    /// The treatments may have changed.
+    pub(super) fn note_treatments(&mut self, core: &Core) {
         let holds = |params: &Params| u32::from(params.0.act) != sys::ACT_WINDOW;
-        self.thinning.is_on |= self.treatments.any(holds);
+        self.is_on |= core.treatments.any(holds);
     }
 
     /// The acknowledgement that the guest was shown last.
-    pub(super) fn last_shown(&self, id: FlowId) -> Shown {
-        if !self.thinning.is_on {
+    #[inline]
+    pub(super) fn last_shown(&self, core: &Core, id: FlowId) -> Shown {
+        if !self.is_on {
             return Shown::default();
         }
-        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else {
+        let Some(Entry { state: flow, held, .. }) = core.table.get(id) else {
             return Shown::default();
         };
         let (ack, window) = (held.hold.split_ack(flow.snd_una), flow.window_shown.into());
@@ -83,20 +83,21 @@ impl Port {
     }
 
     /// A frame that passes to the guest, which accepts it: it passes or waits.
+    #[inline]
     pub(super) fn thin(
         &mut self,
+        core: &mut Core,
         id: FlowId,
-        frame: &mut Frame,
-        parsed: &Parsed,
+        (frame, parsed): (&mut Frame, &Parsed),
         action: &Action,
         last: Shown,
-        out: &mut Out,
+        to_guest: &mut Vec<Frame>,
     ) -> Verdict {
-        if !self.thinning.is_on {
+        if !self.is_on {
             return Verdict::Pass;
         }
-        let (now_ns, is_crowded) = (self.now_ns, self.thinning.is_crowded());
-        let Some(Entry { key, state: flow, held, .. }) = self.table.get_mut(id) else {
+        let (now_ns, is_crowded) = (core.now_ns, self.is_crowded());
+        let Some(Entry { key, state: flow, held, .. }) = core.table.get_mut(id) else {
             return Verdict::Pass;
         };
         if held.late_ack.is_none() && !is_crowded {
@@ -105,85 +106,97 @@ impl Port {
         let Action { flags, window, .. } = *action;
         let shown = Segment { flags, window, ..parsed.segment };
         let waiting = held.late_ack.as_ref().map(|late| &late.shown);
-        let params = self.treatments.of(flow);
+        let params = core.treatments.of(flow);
         let thin = flow.thin_ack(&held.hold, params, waiting, &last, &shown, is_crowded);
         let mut taken = || Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
         match thin {
             Thin::Pass => Verdict::Pass,
             Thin::Instead => {
-                self.drop_late_ack(id);
+                self.drop_ack(core, id);
                 Verdict::Pass
             }
             Thin::Behind => {
-                self.hand_over_ack(id, out);
-                out.to_guest.push(taken());
+                self.hand_over(core, id, to_guest);
+                to_guest.push(taken());
                 Verdict::Held
             }
             Thin::Wait => {
                 let since_ns = held.late_ack.as_ref().map_or(now_ns, |late| late.since_ns);
                 let late = LateAck { since_ns, frame: taken(), shown };
                 held.late_ack = Some(Box::new(late));
-                self.thinning.waiting.insert((since_ns, *key));
+                self.waiting.insert((since_ns, *key));
                 Verdict::Held
             }
         }
     }
 
     /// The guest has read its ring, or frames have been put there.
-    pub(super) fn note_ring(&mut self, ring: ReceiveRing, out: &mut Out) {
-        let reads = ring.free_segs > self.thinning.ring.free_segs;
-        self.thinning.set_ring(ring);
-        if self.thinning.is_empty() {
+    pub(super) fn note_ring(
+        &mut self,
+        core: &mut Core,
+        ring: ReceiveRing,
+        to_guest: &mut Vec<Frame>,
+    ) {
+        let reads = ring.free_segs > self.ring.free_segs;
+        self.set_ring(ring);
+        if self.is_empty() {
             return;
         }
-        if reads || !self.thinning.is_crowded() {
-            self.hand_over_acks(self.now_ns, out);
+        if reads || !self.is_crowded() {
+            self.hand_over_since(core, core.now_ns, to_guest);
         }
     }
 
     /// Gives the guest the ACKs that have waited for long enough.
-    pub(super) fn advance_thinning(&mut self, out: &mut Out) {
-        if let Some(since_ns) = self.now_ns.checked_sub(WAITS_MAX_NS) {
-            self.hand_over_acks(since_ns, out);
+    pub(super) fn advance(&mut self, core: &mut Core, to_guest: &mut Vec<Frame>) {
+        if let Some(since_ns) = core.now_ns.checked_sub(WAITS_MAX_NS) {
+            self.hand_over_since(core, since_ns, to_guest);
         }
     }
 
     /// Gives the guest the ACKs that have waited since then, as far as its ring has room.
-    fn hand_over_acks(&mut self, since_ns: u64, out: &mut Out) {
-        while self.thinning.ring.free_segs > 0 && self.hand_over_first(since_ns, out) {
-            self.thinning.ring.free_segs -= 1;
+    fn hand_over_since(&mut self, core: &mut Core, since_ns: u64, to_guest: &mut Vec<Frame>) {
+        while self.ring.free_segs > 0 && self.hand_over_first(core, since_ns, to_guest) {
+            self.ring.free_segs -= 1;
         }
     }
 
     /// Gives the guest all ACKs that wait, because the port is about to end.
-    pub(super) fn end_thinning(&mut self, out: &mut Out) {
-        while self.hand_over_first(self.now_ns, out) {}
+    pub(super) fn end(&mut self, core: &mut Core, to_guest: &mut Vec<Frame>) {
+        while self.hand_over_first(core, core.now_ns, to_guest) {}
     }
 
     /// Gives the guest the ACK that has waited for the longest time; false if none has since then.
-    fn hand_over_first(&mut self, since_ns: u64, out: &mut Out) -> bool {
-        let first = self.thinning.waiting.first().filter(|(at_ns, _)| *at_ns <= since_ns);
-        let Some(id) = first.and_then(|(_, key)| self.table.find(key)) else { return false };
-        self.hand_over_ack(id, out);
+    fn hand_over_first(
+        &mut self,
+        core: &mut Core,
+        since_ns: u64,
+        to_guest: &mut Vec<Frame>,
+    ) -> bool {
+        let first = self.waiting.first().filter(|(at_ns, _)| *at_ns <= since_ns);
+        let Some(id) = first.and_then(|(_, key)| core.table.find(key)) else { return false };
+        self.hand_over(core, id, to_guest);
         true
     }
 
     /// Gives the guest the ACK of a flow that waits, if one does.
-    pub(super) fn hand_over_ack(&mut self, id: FlowId, out: &mut Out) {
-        out.to_guest.extend(self.take_late_ack(id));
+    #[inline]
+    pub(super) fn hand_over(&mut self, core: &mut Core, id: FlowId, to_guest: &mut Vec<Frame>) {
+        to_guest.extend(self.take_ack(core, id));
     }
 
-    pub(super) fn drop_late_ack(&mut self, id: FlowId) {
-        drop(self.take_late_ack(id));
+    /// Drops the ACK of a flow that waits: its connection has ended, or a later one passes.
+    pub(super) fn drop_ack(&mut self, core: &mut Core, id: FlowId) {
+        drop(self.take_ack(core, id));
     }
 
-    fn take_late_ack(&mut self, id: FlowId) -> Option<Frame> {
-        if self.thinning.is_empty() {
+    fn take_ack(&mut self, core: &mut Core, id: FlowId) -> Option<Frame> {
+        if self.is_empty() {
             return None;
         }
-        let Entry { key, held, .. } = self.table.get_mut(id)?;
+        let Entry { key, held, .. } = core.table.get_mut(id)?;
         let late = held.late_ack.take()?;
-        let was_listed = self.thinning.waiting.remove(&(late.since_ns, *key));
+        let was_listed = self.waiting.remove(&(late.since_ns, *key));
         debug_assert!(was_listed, "an ACK that waits is listed");
         Some(late.frame)
     }

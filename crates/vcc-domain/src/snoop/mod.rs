@@ -13,7 +13,7 @@ use crate::frame::Frame;
 use crate::handover::{Frames, LinkRow, SnoopRow, SnoopedRow};
 use crate::neighbours;
 use crate::parse::Parsed;
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, Made};
 pub(crate) use blocks::{blocks, strip_promised};
 pub(crate) use copies::{Copies, Current};
 pub(crate) use sharing::{Share, Sharing};

@@ -3,7 +3,8 @@
 use vcc_engine::export::Fields;
 use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
 
-use super::super::holding::sequence_bytes;
+use super::super::holding::{Holding, sequence_bytes};
+use super::super::repairing::Repair;
 use super::super::{NS_PER_US, Port};
 use super::owes;
 use crate::frame::{Direction, Frame, Out};
@@ -44,13 +45,12 @@ impl Port {
     pub fn take_over(&mut self, now_ns: u64, state: &[u8]) -> Result<Arrived, CannotTakeOver> {
         let (state, fields, mut frames) = State::of_bytes(state, self.max_flows())?;
         let mut with_it = self.clone();
-        with_it.note_time(now_ns);
+        with_it.core.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
         // Both ports have the same ledger: nothing is written there before this one continues.
-        with_it.promises.suspend();
+        with_it.split.suspend();
         for row in &state.ended {
-            let max = with_it.table.max_flows();
-            with_it.promises.remember(with_it.now_ns, max, row.promise());
+            with_it.split.refuse(&with_it.core, row.promise(), None);
         }
         *self = with_it;
         Ok(arrived)
@@ -90,20 +90,20 @@ impl Port {
     /// Some(false): there can be no such connection. None: there is no room.
     fn take_one(&mut self, coming: Coming) -> Option<Result<bool, CannotTakeOver>> {
         let Coming { key, mut flow, mut held, mut snooped, sent, queue, copies } = coming;
-        if let Some(id) = self.table.find(&key) {
-            if self.table.get(id).is_some_and(owes) {
+        if let Some(id) = self.core.table.find(&key) {
+            if self.core.table.get(id).is_some_and(owes) {
                 return Some(Err(CannotTakeOver::Here(key)));
             }
             self.forget(id);
         }
-        let now_us = self.now_ns / NS_PER_US;
-        let (rule, params) = self.treatments.judge(&key, flow.has(sys::FLOW_GUEST_OPENED));
+        let now_us = self.core.now_ns / NS_PER_US;
+        let (rule, params) = self.core.treatments.judge(&key, flow.has(sys::FLOW_GUEST_OPENED));
         let params = *params;
         if !flow.take_over(&params, now_us) {
             return Some(Ok(false));
         }
         let has_frames = !sent.is_empty() || !queue.is_empty() || !copies.is_empty();
-        let is_left_alone = self.treatments.epoch() != 0
+        let is_left_alone = self.core.treatments.epoch() != 0
             && params.0.mode == Mode::Ignore.number()
             && !flow.is_kept()
             && !has_frames;
@@ -114,7 +114,7 @@ impl Port {
             let kept = retained(waiting, now_us as u32);
             flow.repair_sent(&mut held.hold, &mut held.sent.recovery, &kept.facts);
             let bytes = charge_bytes(&kept.waiting.frame);
-            flow.repair_charge(&mut held.hold, &mut self.buffer, bytes);
+            flow.repair_charge(&mut held.hold, &mut self.core.buffer, bytes);
             held.sent.push(kept);
             if is_sacked {
                 held.sent.last_is_sacked(now_us as u32);
@@ -124,29 +124,24 @@ impl Port {
             let segment = waiting.segment();
             let end = segment.seq.wrapping_add(sequence_bytes(segment));
             let bytes = charge_bytes(&waiting.frame);
-            flow.hold_kept(&mut held.hold, &mut self.buffer, end, bytes);
+            flow.hold_kept(&mut held.hold, &mut self.core.buffer, end, bytes);
             held.queue.push(waiting);
         }
-        // Under any rules here: what was promised is not taken back.
-        self.snooping.is_on |= snooped.snoop.0.begun != 0;
-        for (frame, parsed) in copies {
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
-            self.snooping.add_copied(kept_bytes, freed_bytes);
-        }
+        self.snooping.arrive(&mut snooped, copies);
         if !keeps_its_promises(&flow, &held, &snooped) {
             return Some(Ok(false));
         }
         if snooped.snoop.is_promise_due() {
-            snooped.copies.begin(self.now_ns);
+            snooped.copies.begin(self.core.now_ns);
         }
-        match self.take_place(key) {
+        match self.core.take_place(key) {
             Room::Free | Room::Made(_) => {}
             Room::None => return None,
         }
-        let id = self.table.find(&key)?;
-        self.table.end_handshake(id);
-        self.treatments.come_under(&mut flow, rule);
-        let entry = self.table.get_mut(id)?;
+        let id = self.core.table.find(&key)?;
+        self.core.table.end_handshake(id);
+        self.core.treatments.come_under(&mut flow, rule);
+        let entry = self.core.table.get_mut(id)?;
         (entry.state, entry.held, entry.snooped) = (flow, held, snooped);
         Some(Ok(true))
     }
@@ -154,22 +149,23 @@ impl Port {
     /// The guest runs here, after a time in which the port was not called: what was held leaves, and
     /// what is promised is kept, from here.
     pub fn go_on(&mut self, now_ns: u64, out: &mut Out) {
-        self.note_time(now_ns);
-        self.promises.resume();
-        self.note_full();
-        for id in self.table.ids() {
+        self.core.note_time(now_ns);
+        self.split.resume();
+        self.core.note_full();
+        for id in self.core.table.ids() {
             self.go_on_with(id, out);
         }
     }
 
     fn go_on_with(&mut self, id: FlowId, out: &mut Out) {
-        let (now_ns, now_us) = (self.now_ns, self.now_us());
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+        let (now_ns, now_us) = (self.core.now_ns, self.core.now_us());
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.core.table.get_mut(id)
+        else {
             return;
         };
         flow.go_on(&mut held.sent.recovery, now_us);
         if held.is_ack_due {
-            self.promises.ack_is_due(*key);
+            self.split.ack_is_due(*key);
         }
         if held.hold.retains() {
             held.sent.detect(flow, now_us);
@@ -177,15 +173,14 @@ impl Port {
         if flow.is_answer_due(&snooped.snoop) {
             snooped.answer_ns.get_or_insert(now_ns);
         }
-        self.judge_repair(id);
-        if self.has_held(id) {
-            self.resend(id, out);
-            self.release(id, out);
+        Repair::judge(&mut self.core, id);
+        if Holding::has_held(&self.core, id) {
+            self.send_waiting(id, out);
         }
-        self.record(id);
-        if self.snooping.is_on {
-            self.set_timer(id);
-            self.note_waiting(id);
+        self.split.record(&mut self.core, id);
+        if self.snooping.is_on() {
+            self.snooping.set_timer(&mut self.core, id);
+            self.snooping.note_waiting(&mut self.core, id);
         }
     }
 }

@@ -12,9 +12,9 @@ impl Port {
     /// Before [`Port::hand_over`]: no frames wait in the port for a busy guest, because the guest
     /// that continues elsewhere is not busy.
     pub fn end_waits(&mut self, now_ns: u64, out: &mut Out) {
-        self.note_time(now_ns);
+        self.core.note_time(now_ns);
         self.send_acks(out);
-        self.end_thinning(out);
+        self.thinning.end(&mut self.core, &mut out.to_guest);
     }
 
     /// The port's state of the guest's connections, for [`Port::take_over`] of another; and their
@@ -26,12 +26,12 @@ impl Port {
         waiting: impl Iterator<Item = (&'frame Frame, bool)>,
     ) -> (usize, Vec<u8>) {
         let mut frames = Frames::default();
-        let all = self.table.iter().filter(|entry| travels(entry));
+        let all = self.core.table.iter().filter(|entry| travels(entry));
         let connections: Vec<Travelling> =
             all.map(|entry| self.travelling(entry, &mut frames)).collect();
         let waiting: Vec<(FrameRow, bool)> =
             waiting.map(|(frame, is_from_fabric)| (frames.push(frame), is_from_fabric)).collect();
-        let ended = self.promises.ended().map(EndedRow::of).collect();
+        let ended = self.split.ended().map(EndedRow::of).collect();
         let state = State { connections, ended, waiting };
         (state.connections.len(), state.to_bytes(written_by, &frames))
     }
@@ -66,19 +66,19 @@ impl Port {
 
     /// Another port has the promises now: whoever reads the ledger must not end them.
     pub fn suspend_ledger(&mut self) {
-        for id in self.table.ids() {
-            if let Some(entry) = self.table.get_mut(id) {
-                self.promises.clear(&mut entry.held.slot);
+        for id in self.core.table.ids() {
+            if let Some(entry) = self.core.table.get_mut(id) {
+                self.split.clear(&mut entry.held.slot);
             }
         }
-        self.promises.suspend();
+        self.split.suspend();
     }
 
     /// The guest runs elsewhere, with its connections: the port forgets all of them. Nothing is ended.
     pub fn has_gone(&mut self) {
-        for id in self.table.ids() {
+        for id in self.core.table.ids() {
             self.forget(id);
         }
-        self.promises.has_gone();
+        self.split.has_gone();
     }
 }

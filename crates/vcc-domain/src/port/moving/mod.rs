@@ -27,7 +27,7 @@ impl Port {
     pub fn state_limit_bytes(&self) -> usize {
         let rows_bytes = self.max_flows().saturating_mul(ROW_MAX_BYTES).min(ROWS_MAX_BYTES);
         // A buffer exceeds its size by frames that have no room elsewhere.
-        2 * self.buffer.size_bytes() as usize + rows_bytes + BESIDE_THE_BUFFER_BYTES
+        2 * self.core.buffer.size_bytes() as usize + rows_bytes + BESIDE_THE_BUFFER_BYTES
     }
 }
 

@@ -1,0 +1,250 @@
+//! What the parts of a port share: its connections with their treatments, its buffer, what it counts,
+//! and its clock. A part sees this and its own state.
+
+use vcc_engine::{Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Segment, sys};
+
+use super::judging::opens;
+use super::{Judged, NS_PER_US, seconds};
+use crate::counters::{Counters, Reason};
+use crate::frame::{Direction, Frame, Verdict};
+use crate::parse::{Parsed, parse_first_fragment};
+use crate::rules::Treatments;
+use crate::table::{Entry, FlowId, Room, Table};
+use crate::timer::{self, LOOK_MIN_MS};
+use vcc_engine::FlowKey;
+
+/// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
+/// Reading continues then, for the guest's other connections, and new data without room is dropped.
+const STALLED_NS: u64 = 200_000_000;
+
+#[derive(Clone)]
+pub(super) struct Core {
+    pub treatments: Treatments,
+    pub table: Table,
+    pub counters: Counters,
+    pub delays: Delays,
+    /// For what is held and retained.
+    pub buffer: Buffer,
+    /// Of all connections of the guest.
+    pub rate: GuestRate,
+    /// Since when the buffer has been full without a segment leaving.
+    full_since_ns: Option<u64>,
+    /// Since when it takes all of its guest's new connections; None until the first time is known.
+    attached_ns: Option<u64>,
+    pub now_ns: u64,
+}
+
+impl Core {
+    pub(super) fn new(params: Params, max_flows: usize, buffer: Buffer) -> Self {
+        Core {
+            treatments: Treatments::new(params),
+            table: Table::new(max_flows),
+            counters: Counters::default(),
+            delays: Delays::default(),
+            buffer,
+            rate: GuestRate::default(),
+            full_since_ns: None,
+            attached_ns: None,
+            now_ns: 0,
+        }
+    }
+
+    pub(super) fn note_time(&mut self, now_ns: u64) {
+        debug_assert!(now_ns >= self.now_ns, "time runs back");
+        self.now_ns = now_ns;
+        self.attached_ns.get_or_insert(now_ns);
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        self.now_ns / NS_PER_US
+    }
+
+    /// When a full port reads again though nothing leaves; None if it reads now.
+    pub(super) fn next_read_ns(&self) -> Option<u64> {
+        let read_ns = self.full_since_ns?.saturating_add(STALLED_NS);
+        (read_ns > self.now_ns).then_some(read_ns)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.buffer.used_bytes() >= self.buffer.size_bytes()
+    }
+
+    /// The buffer may have become full, or have room again.
+    pub(super) fn note_full(&mut self) {
+        if !self.is_full() {
+            self.full_since_ns = None;
+        } else {
+            self.full_since_ns.get_or_insert(self.now_ns);
+        }
+    }
+
+    /// A segment leaves the buffer.
+    pub(super) fn note_left(&mut self) {
+        self.full_since_ns = self.is_full().then_some(self.now_ns);
+    }
+
+    /// The engine judges a segment of the guest.
+    #[inline]
+    pub(super) fn judge_from_guest(
+        &mut self,
+        id: FlowId,
+        segment: &Segment,
+        action: &mut Action,
+    ) -> Option<Judged> {
+        let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
+        flow.snoop_leave(&snooped.snoop, segment, |flow| {
+            let params = self.treatments.of(flow);
+            flow.from_guest_into(params, segment, action);
+            if params.0.guest_rate_cap_bytes_per_ms != 0 {
+                self.rate.cap(flow, params, segment, action);
+            }
+        });
+        Some(Judged { hears: false, is_reset: flow.is_reset(segment, true) })
+    }
+
+    /// The engine judges a segment to the guest.
+    #[inline]
+    pub(super) fn judge_to_guest(
+        &mut self,
+        id: FlowId,
+        segment: &Segment,
+        action: &mut Action,
+    ) -> Option<Judged> {
+        let Entry { state: flow, held, snooped, .. } = self.table.get_mut(id)?;
+        let judged = flow.snoop_judge(&snooped.snoop, |flow| {
+            let params = self.treatments.of(flow);
+            let hears = flow.hold_to_guest(&mut held.hold, &self.buffer, params, segment, action);
+            Judged { hears, is_reset: flow.is_reset(segment, false) }
+        });
+        Some(judged)
+    }
+
+    /// The verdict for a frame that could not be parsed.
+    pub(super) fn unread(&mut self, frame: &Frame, reason: Reason) -> Verdict {
+        let unjudged = reason != sys::COUNT_NOT_TCP
+            && self.treatments.polices()
+            && vcc_engine::holds_tcp(&frame.bytes);
+        self.counters.count(if unjudged { sys::COUNT_UNJUDGED } else { reason });
+        if unjudged { Verdict::Drop } else { Verdict::Pass }
+    }
+
+    /// The flow whose segment begins with a fragment of the guest, and the segment.
+    pub(super) fn of_first_fragment(&self, frame: &Frame) -> Option<(FlowId, Segment)> {
+        let mut parsed = parse_first_fragment(frame)?;
+        parsed.segment.now_us = self.now_us();
+        Some((self.table.find(&parsed.key)?, parsed.segment))
+    }
+
+    /// A fragment of the guest passes: the flow whose segment begins with it learns of it.
+    pub(super) fn fragment_from_guest(&mut self, id: FlowId, segment: &Segment) {
+        let Some(Entry { state: flow, .. }) = self.table.get_mut(id) else { return };
+        if flow.fragment_from_guest(self.treatments.of(flow), segment) {
+            self.counters.count(sys::COUNT_IN_FRAGMENTS);
+        }
+    }
+
+    /// Creates a flow for a SYN if the port has room and takes new ones, and the connection's rule
+    /// does not leave it alone.
+    ///
+    /// # Errors
+    /// There is no flow: the verdict for the segment.
+    pub(super) fn create(
+        &mut self,
+        direction: Direction,
+        parsed: &Parsed,
+    ) -> Result<FlowId, Verdict> {
+        if !opens(direction, &parsed.segment) {
+            if let Some(id) = self.revive(parsed) {
+                return Ok(id);
+            }
+            return Err(self.unknown(direction, parsed));
+        }
+        if self.treatments.single().0.mode == Mode::Drain.number() {
+            return Err(Verdict::Pass);
+        }
+        let guest_opened = direction == Direction::FromGuest;
+        let (rule, params) = self.treatments.judge(&parsed.key, guest_opened);
+        if self.treatments.epoch() != 0 && params.0.mode == Mode::Ignore.number() {
+            self.counters.count(sys::COUNT_IGNORED);
+            return Err(Verdict::Pass);
+        }
+        let drops = u32::from(params.0.on_full) == sys::ON_FULL_DROP || params.rejects_unknown();
+        let Some(id) = self.insert(parsed.key) else {
+            let (counter, verdict) = match drops {
+                true => (sys::COUNT_REFUSED, Verdict::Drop),
+                false => (sys::COUNT_TABLE_FULL, Verdict::Pass),
+            };
+            self.counters.count(counter);
+            return Err(verdict);
+        };
+        if let Some(entry) = self.table.get_mut(id) {
+            self.treatments.come_under(&mut entry.state, rule);
+        }
+        Ok(id)
+    }
+
+    /// Counts a segment whose connection the port does not know. The verdict is that of
+    /// `datapath/unknown_segment.h`.
+    fn unknown(&mut self, direction: Direction, parsed: &Parsed) -> Verdict {
+        let segment = &parsed.segment;
+        let now_s = seconds(self.now_ns);
+        let attached_s = self.attached_ns.map_or(now_s, seconds);
+        let drops = |guest_opened| {
+            let (_, params) = self.treatments.judge(&parsed.key, guest_opened);
+            params.drops_unknown(segment, attached_s, now_s)
+        };
+        let drains = self.treatments.single().0.mode == Mode::Drain.number();
+        let is_dropped =
+            direction == Direction::FromGuest && !drains && [true, false].into_iter().all(drops);
+        let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
+        self.counters.count(match (is_dropped, is_signed) {
+            (true, _) => sys::COUNT_UNKNOWN_DROPPED,
+            (false, true) => sys::COUNT_SIGNED,
+            (false, false) => sys::COUNT_UNKNOWN,
+        });
+        if is_dropped { Verdict::Drop } else { Verdict::Pass }
+    }
+
+    /// Inserts a new flow into the table.
+    pub(super) fn take_place(&mut self, key: FlowKey) -> Room {
+        let treatments = &self.treatments;
+        let params_of = |flow: &FlowState| *treatments.of(flow);
+        self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of)
+    }
+
+    /// A new flow; None if there is no room for it.
+    fn insert(&mut self, key: FlowKey) -> Option<FlowId> {
+        match self.take_place(key) {
+            Room::Free => {}
+            Room::Made(gave_way) => {
+                (0..gave_way).for_each(|_| self.counters.count(sys::COUNT_GAVE_WAY));
+            }
+            Room::None => return None,
+        }
+        self.table.find(&key)
+    }
+
+    /// The flow of a connection that was forgotten and continues. None if it has no minisock, or if
+    /// there is no room.
+    fn revive(&mut self, parsed: &Parsed) -> Option<FlowId> {
+        if u32::from(parsed.segment.flags) & sys::TCP_RST != 0 {
+            return None;
+        }
+        let minisock = self.table.take_minisock(&parsed.key)?;
+        let (rule, params) = self.treatments.judge(&parsed.key, minisock.guest_opened());
+        let params = *params;
+        let now_us = self.now_us();
+        let id = self.insert(parsed.key)?;
+        let entry = self.table.get_mut(id)?;
+        if !entry.state.revive(&minisock, &params, now_us) {
+            self.table.remove(id);
+            return None;
+        }
+        self.treatments.come_under(&mut entry.state, rule);
+        if !entry.state.is_half_open() {
+            self.table.end_handshake(id);
+        }
+        self.counters.count(sys::COUNT_REVIVED);
+        Some(id)
+    }
+}
