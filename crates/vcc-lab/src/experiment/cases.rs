@@ -1,6 +1,6 @@
 //! Checks of cases that experiments of every kind share.
 
-use super::locate::{Problem, field};
+use super::problem::{Problem, field};
 use std::collections::BTreeMap;
 use vcc_results::report::{Expectation, Headline};
 

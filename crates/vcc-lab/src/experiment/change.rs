@@ -2,9 +2,10 @@
 
 use super::document::Document;
 use super::file::Setup;
+use super::overlay::{Entry, lay_over, take};
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeArray, DeString, DeTable, DeValue, Error};
+use toml::de::{DeArray, DeTable, DeValue, Error};
 
 /// The file's tables as one of its cases changes them.
 pub(super) fn setup(document: &Document, case: usize) -> Result<Setup, Error> {
@@ -29,38 +30,14 @@ pub(super) fn setup(document: &Document, case: usize) -> Result<Setup, Error> {
     Setup::deserialize(document.deserializer(setup))
 }
 
-type Entry<'a> = (Spanned<DeString<'a>>, Spanned<DeValue<'a>>);
-
 fn entry<'a>(table: &DeTable<'a>, name: &str) -> Option<Entry<'a>> {
     let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
     Some((key.clone(), value.clone()))
 }
 
-pub(super) fn take<'a>(table: &mut DeTable<'a>, name: &str) -> Option<Entry<'a>> {
-    let key = table.keys().find(|key| key.get_ref() == name)?.clone();
-    table.remove_entry(&key)
-}
-
 fn case_table<'t, 'a>(file: &'t DeTable<'a>, case: usize) -> Option<&'t DeTable<'a>> {
     let (_, cases) = file.iter().find(|(key, _)| key.get_ref() == "cases")?;
     cases.get_ref().as_array()?.get(case)?.get_ref().as_table()
-}
-
-/// Tables are laid over tables; anything else takes the place of what was there.
-pub(super) fn lay_over<'a>(base: &mut Spanned<DeValue<'a>>, change: Spanned<DeValue<'a>>) {
-    let is_table = matches!(change.get_ref(), DeValue::Table(_));
-    match (base.get_mut(), is_table) {
-        (DeValue::Table(base), true) => {
-            let DeValue::Table(change) = change.into_inner() else { return };
-            for (key, value) in change {
-                match base.get_mut(&key) {
-                    Some(old) => lay_over(old, value),
-                    None => drop(base.insert(key, value)),
-                }
-            }
-        }
-        _ => *base = change,
-    }
 }
 
 /// The groups of guests and of flows are lists of tables, changed by their names.

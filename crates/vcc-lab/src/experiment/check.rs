@@ -1,8 +1,8 @@
 //! Checks of a file beyond the bounds of its single values.
 
 use super::file::File;
-use super::locate::{Problem, Step, field};
-use super::{Case, cases as of_cases, duration};
+use super::problem::{Problem, Step, field};
+use super::{Case, cases, duration};
 use vcc_results::measure::{self, MetricSpec};
 use vcc_traffic::Pattern;
 
@@ -29,13 +29,13 @@ pub(super) fn check(file: &File) -> Checked {
 }
 
 /// Runs after the cases are resolved, because mixes make names of cases.
-pub(super) fn check_headline(file: &File, cases: &[Case]) -> Checked {
+pub(super) fn check_headline(file: &File, resolved: &[Case]) -> Checked {
     let check_metric = |name: &str| match file.metrics.iter().any(|metric| metric.name == name) {
         true => Ok(()),
         false => Err(format!("there is no metric '{name}'")),
     };
-    let names = cases.iter().map(|case| case.name.as_str());
-    of_cases::check_headline(file.headline.as_ref(), check_metric, names)
+    let names = resolved.iter().map(|case| case.name.as_str());
+    cases::check_headline(file.headline.as_ref(), check_metric, names)
 }
 
 /// Runs after the cases are resolved, likewise.

@@ -1,12 +1,17 @@
 //! An experiment's file as TOML, with the cases of its matrices. Every value remembers its place in
 //! the text, so that an error names that line.
 
-use super::locate::{Problem, Step, field};
 use super::matrix;
+use super::problem::{Problem, Step, field};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue, Deserializer};
+
+/// Does the file have this key at its top, as the mark of its kind? False if it is not TOML.
+pub fn has_key(source: &str, key: &str) -> bool {
+    DeTable::parse(source).is_ok_and(|table| table.get_ref().contains_key(key))
+}
 
 pub struct Document<'a> {
     source: &'a str,

@@ -1,6 +1,6 @@
 //! `[duration]` of an experiment's file: how long to measure, and how often.
 
-use super::locate::{Problem, field};
+use super::problem::{Problem, field};
 use serde::Deserialize;
 use vcc_results::result::Schedule;
 

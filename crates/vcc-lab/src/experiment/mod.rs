@@ -9,6 +9,8 @@ mod file;
 mod flows;
 pub mod locate;
 mod matrix;
+mod overlay;
+pub mod problem;
 mod requests;
 mod resolve;
 mod translation;
@@ -22,11 +24,11 @@ use crate::base::error::Result;
 use crate::scenario::{
     self, Chaos, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
 };
-use document::Document;
 use file::{
     Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, VccMode, Vcpu,
 };
-use locate::{Problem, Step, field};
+use locate::Source;
+use problem::{Problem, Step, field};
 use vcc_fabric::Watch;
 use vcc_results::measure::MetricSpec;
 use vcc_results::report::{Headline, InShort, Placed, Plot};
@@ -38,16 +40,15 @@ const NS_PER_MS: u64 = 1_000_000;
 /// One artefact of a paper: how to measure it, and what the paper measured.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The file's name, and its text.
-    place: String,
-    source: String,
+    source: Source,
     file: File,
     cases: Vec<Case>,
 }
 
-pub fn parse(name: &str, source: &str) -> Result<Experiment> {
+pub fn parse(name: &str, text: &str) -> Result<Experiment> {
+    let source = Source::new(name, text);
     let read = || -> std::result::Result<_, Problem> {
-        let document = Document::parse(source)?;
+        let document = source.document()?;
         let file: File = document.read()?;
         check::check(&file)?;
         let cases = resolve::cases(&file, &document)?;
@@ -55,8 +56,8 @@ pub fn parse(name: &str, source: &str) -> Result<Experiment> {
         check::check_in_short(&file, &cases)?;
         Ok((file, cases))
     };
-    let (file, cases) = read().map_err(|problem| problem.at(name, source))?;
-    Ok(Experiment { place: name.into(), source: source.into(), file, cases })
+    let (file, cases) = read().map_err(|problem| source.error(problem))?;
+    Ok(Experiment { source, file, cases })
 }
 
 impl Experiment {
@@ -222,7 +223,7 @@ impl Experiment {
             Some(_) => return Ok(()),
         };
         let place = field!["cases", case.spec, "guests", &group.name, "proxy"];
-        Err(Problem::new(place, text).at(&self.place, &self.source))
+        Err(self.source.error(Problem::new(place, text)))
     }
 
     fn translation(
@@ -232,7 +233,7 @@ impl Experiment {
     ) -> Result<Option<scenario::Translation>> {
         translation(vcc, &self.file.pools).map_err(|(field, text)| {
             place.push(field.into());
-            Problem::new(place, text).at(&self.place, &self.source)
+            self.source.error(Problem::new(place, text))
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The requests of a case: names become numbers, and each call goes out from where it is made.
 
 use super::file::{File, FlowGroup, FlowPattern, Group, Share};
-use super::locate::{Problem, field};
+use super::problem::{Problem, field};
 use vcc_traffic::Pattern;
 use vcc_traffic::requests::{Call, Kind};
 

@@ -8,7 +8,7 @@ use super::file::{
     Vcpu,
 };
 use super::flows::{self, Hosts};
-use super::locate::{Problem, Step, field};
+use super::problem::{Problem, Step, field};
 use super::requests;
 use crate::scenario::{Flow, HostForm};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,9 @@ use super::file::{CardKind, File};
 use super::metrics;
 use crate::base::error::Error;
 use crate::experiment::cases::{check_expectations, check_headline, check_names};
-use crate::experiment::document::Document;
-use crate::experiment::locate::{Problem, field, has_key};
+use crate::experiment::document::has_key;
+use crate::experiment::locate::Source;
+use crate::experiment::problem::{Problem, field};
 use vcc_results::report::Headline;
 
 #[derive(Debug, Clone)]
@@ -16,13 +17,14 @@ pub fn is_machines(source: &str) -> bool {
     has_key(source, "machines")
 }
 
-pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
+pub fn parse(name: &str, text: &str) -> Result<Experiment, Error> {
+    let source = Source::new(name, text);
     let read = || -> Result<Experiment, Problem> {
-        let file: File = Document::parse(source)?.read()?;
+        let file: File = source.document()?.read()?;
         check(&file)?;
         Ok(Experiment(file))
     };
-    read().map_err(|problem| problem.at(name, source))
+    read().map_err(|problem| source.error(problem))
 }
 
 fn check(file: &File) -> Result<(), Problem> {

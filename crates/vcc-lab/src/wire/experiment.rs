@@ -6,8 +6,9 @@ use super::metrics;
 use super::traffic::Demand;
 use crate::base::error::Error;
 use crate::experiment::cases::{check_expectations, check_headline, check_names};
-use crate::experiment::document::Document;
-use crate::experiment::locate::{Problem, Step, field, has_key};
+use crate::experiment::document::has_key;
+use crate::experiment::locate::Source;
+use crate::experiment::problem::{Problem, Step, field};
 use crate::experiment::translation;
 use std::collections::BTreeMap;
 use vcc_results::report::Headline;
@@ -27,15 +28,16 @@ pub fn is_wire(source: &str) -> bool {
     has_key(source, "wire")
 }
 
-pub fn parse(name: &str, source: &str) -> Result<Experiment, Error> {
+pub fn parse(name: &str, text: &str) -> Result<Experiment, Error> {
+    let source = Source::new(name, text);
     let read = || -> Checked<Experiment> {
-        let file: File = Document::parse(source)?.read()?;
+        let file: File = source.document()?.read()?;
         check(&file)?;
         let cases =
             (0..file.cases.len()).map(|index| case(&file, index)).collect::<Checked<_>>()?;
         Ok(Experiment { file, cases })
     };
-    read().map_err(|problem| problem.at(name, source))
+    read().map_err(|problem| source.error(problem))
 }
 
 fn check(file: &File) -> Checked<()> {

@@ -1,4 +1,5 @@
 use super::super::document::Document;
+use super::super::locate::Source;
 use super::text::matches;
 
 const MATRIX: &str = r#"
@@ -76,7 +77,7 @@ value = "text"
 "#;
 
 fn read(source: &str) -> toml::Table {
-    let document = Document::parse(source).map_err(|it| it.at("f.toml", source)).unwrap();
+    let document = Document::parse(source).unwrap();
     document.read().unwrap()
 }
 
@@ -210,7 +211,7 @@ fn mistakes_are_one_line_with_the_place_and_the_next_step() {
         let source = MATRIX.replacen(old, new, 1);
         let source = if new == many { source.replacen("-{mtu}", "-{mtu}-{b}", 1) } else { source };
         let problem = Document::parse(&source).err().expect(expected);
-        let error = problem.at("f.toml", &source).to_string();
+        let error = Source::new("f.toml", &source).error(problem).to_string();
         assert!(error.contains(expected), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }
