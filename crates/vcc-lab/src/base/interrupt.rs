@@ -1,6 +1,6 @@
 //! Ctrl-C: a run ends early, and with everything removed.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{Doing, Error, Result};
 use crate::base::system::check;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,4 +46,10 @@ impl Drop for Watch {
 
 pub fn is_pending() -> bool {
     PENDING.load(Ordering::Relaxed)
+}
+
+/// The result, or that Ctrl-C ended what it is of: programs that were ended with it fail for no other
+/// reason.
+pub fn or_interrupted<T>(result: Result<T>) -> Result<T> {
+    if is_pending() { Err(Error::Interrupted) } else { result }
 }

@@ -1,6 +1,9 @@
 use super::super::document::Document;
 use super::super::locate::Source;
 use super::text::matches;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::Deserializer;
 
 const MATRIX: &str = r#"
 [[cases]]
@@ -78,7 +81,8 @@ value = "text"
 
 fn read(source: &str) -> toml::Table {
     let document = Document::parse(source).unwrap();
-    document.read().unwrap()
+    let table = Spanned::new(document.span(), document.table().clone());
+    toml::Table::deserialize(Deserializer::from(table)).unwrap()
 }
 
 #[test]
