@@ -48,8 +48,8 @@ pub fn is_pending() -> bool {
     PENDING.load(Ordering::Relaxed)
 }
 
-/// The result, or that Ctrl-C ended what it is of: programs that were ended with it fail for no other
-/// reason.
+/// An interrupted run reports only that: Ctrl-C also ends the programs that it started, and their errors
+/// say nothing else.
 pub fn or_interrupted<T>(result: Result<T>) -> Result<T> {
     if is_pending() { Err(Error::Interrupted) } else { result }
 }

@@ -12,7 +12,7 @@ pub struct Case<P> {
     pub expect: BTreeMap<String, Expectation>,
     /// The entry of the file that it comes from.
     pub entry: usize,
-    /// What its kind has to know for a run.
+    /// What its kind must know for a run.
     pub parameters: P,
 }
 
@@ -43,8 +43,8 @@ fn check_names<P>(cases: &[Case<P>]) -> Checked {
     Ok(())
 }
 
-/// Fails where a case expects something of a metric that there is not, within bounds that no value
-/// meets, or relative to a case that there is not.
+/// Fails where a case expects something of an unknown metric, within bounds that no value meets, or
+/// relative to an unknown case.
 fn check_expectations<P>(
     case: &Case<P>,
     metrics: &Metrics,

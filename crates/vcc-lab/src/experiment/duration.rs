@@ -54,7 +54,7 @@ impl Duration {
         wrong.map_or(Ok(()), |(at, _)| Err(Problem::new(at, "must be more than 0")))
     }
 
-    /// For kinds whose first figures depend on the time before them.
+    /// For kinds that need a warm-up.
     pub fn require_warm_up(&self) -> Result<(), Problem> {
         match self.warm_up_s {
             Some(_) => Ok(()),

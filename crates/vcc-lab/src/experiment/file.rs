@@ -92,7 +92,7 @@ fn read_both<A: DeserializeOwned, B: DeserializeOwned>(
         let own: DeTable = own.map(|(key, value)| (key.clone(), value.clone())).collect();
         Deserializer::from(Spanned::new(span.clone(), own))
     };
-    // The second first: a field of the header that is missing may be in the wrong table.
+    // B first: a field that A lacks may stand in the wrong table, which then is the better error.
     let own = B::deserialize(part(second))?;
     Ok((A::deserialize(part(first))?, own))
 }

@@ -18,7 +18,7 @@ impl Metric {
 #[derive(Debug, Clone)]
 pub struct Metrics {
     all: Vec<Metric>,
-    /// The end of the message about a metric that is none of them.
+    /// Ends the message about an unknown metric.
     hint: String,
 }
 
@@ -40,7 +40,7 @@ impl Metrics {
         self.all.iter().map(|metric| (metric.name.as_str(), metric.text.as_str())).collect()
     }
 
-    /// Fails unless it is one of them.
+    /// Fails if the experiment has no such metric.
     pub fn check(&self, name: &str) -> Result<(), String> {
         match self.all.iter().any(|metric| metric.name == name) {
             true => Ok(()),

@@ -52,14 +52,14 @@ pub trait Kind: Debug + Clone + Sized {
     type Tables: DeserializeOwned;
     /// The fields of an entry of `[[cases]]`, besides its name and what it expects.
     type CaseTable: DeserializeOwned;
-    /// What a run has to know of its case.
+    /// What a run must know of its case.
     type Parameters: Debug + Clone;
     type Testbed<'a>: Testbed<Self::Parameters>
     where
         Self: 'a;
 
     const ORDER: Order;
-    /// What it is called where virtual time is refused; None if it can run in it.
+    /// Its name in the message that refuses virtual time; None if it can run in it.
     const LIVE_ONLY: Option<&'static str> = None;
 
     /// Checks what the file says beyond the bounds of its single values, and makes its cases.
@@ -76,7 +76,7 @@ pub trait Kind: Debug + Clone + Sized {
     /// The guests' TCP in a run that asks for this one, or for none.
     fn stack(&self, wanted: Option<Stack>) -> Stack;
 
-    /// Attempts of a case that shall have so many valid runs.
+    /// The most attempts of a case, of which this many must be valid.
     fn most_attempts(runs: u32) -> u32;
 
     /// Makes what the runs of these cases share. All of it is gone when the testbed is dropped.
@@ -99,7 +99,7 @@ pub trait Kind: Debug + Clone + Sized {
     }
 }
 
-/// What a kind makes of a file.
+/// A file, checked, with its cases resolved.
 pub struct Resolved<K: Kind> {
     pub kind: K,
     pub metrics: Metrics,
@@ -116,15 +116,15 @@ pub enum Order {
     Rounds,
 }
 
-/// Receives the seconds that are left of a run, and in virtual time how far it is.
+/// Receives the seconds that are left of a run, and in virtual time its progress.
 pub type Tick<'a> = &'a mut dyn FnMut(f64, Option<VirtualTime>);
 
 /// Everything that runs need and share, ready to run cases.
 pub trait Testbed<P> {
-    /// The wall-clock time that a run of this case takes, about, if time is real.
+    /// The approximate length of a run of this case in real time.
     fn run_s(&self, case: &Case<P>) -> f64;
 
-    /// Runs a case once, for the `attempt`th time from 0 on.
+    /// Runs a case once. Its attempts are numbered from 0 on.
     fn run(&mut self, case: &Case<P>, attempt: u32, tick: Tick) -> Result<RunReport>;
 }
 

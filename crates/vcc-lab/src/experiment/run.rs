@@ -116,7 +116,7 @@ impl<P, T: Testbed<P>> Runner<'_, P, T> {
         self.runs[case].iter().filter(|run| run.valid).count() as u32
     }
 
-    /// Runs a case for the `run`th time, as a person counts.
+    /// `run` is its number for people, from 1 on.
     fn run_once(&mut self, index: usize, run: u32) -> Result<()> {
         let (case, runs, progress) = (self.cases[index], self.wanted, &mut *self.progress);
         let name = case.name.as_str();
@@ -135,7 +135,6 @@ impl<P, T: Testbed<P>> Runner<'_, P, T> {
             let left_s = left_s + each_s.map_or(later_s, |each_s| f64::from(later) * each_s);
             progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time });
         });
-        // Ctrl-C also ends the programs that a run starts; their errors are no news.
         let mut report = interrupt::or_interrupted(report)?;
         if let Some(series) = report.series.take() {
             report.series = self.keep_series.then(|| series.clone());

@@ -19,7 +19,7 @@ type Checked<T> = Result<T, Problem>;
 /// The most hosts that one machine carries.
 const MOST_GUESTS: u32 = 250;
 
-/// What a run has to know of its case.
+/// What a run must know of its case.
 #[derive(Debug, Clone)]
 pub struct Parameters {
     pub network: NetworkSpec,

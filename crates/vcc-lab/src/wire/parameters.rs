@@ -1,4 +1,4 @@
-//! What a run has to know of its case.
+//! What a run must know of its case.
 
 use super::traffic::Demand;
 use crate::scenario::Translation;
