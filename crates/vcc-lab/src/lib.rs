@@ -4,26 +4,29 @@
 //! paper measured there. [`run`] builds it from network namespaces without names and an emulator
 //! that queues in virtual time, or from guest kernels in virtual time, and reports the results.
 //!
-//! Modules, each of which uses only those below it: `study` (catalogue, runs, benchmarks), `machines`
-//! (virtual machines), `wire` (experiments that measure CPU), `backend` (live, virtual time),
-//! `experiment` (files, resolved), `options`, `scenario` (what is to be run, as plain data),
-//! `congestion_controls` (of guests), `cheats` (what dishonest guests do to their segments), `base`.
-//! Measures, verdicts and reports are the crate vcc-results, the emulated network is vcc-fabric.
+//! Modules, each of which uses only those below it: `catalogue` (all experiments) and `bench`
+//! (benchmarks); `network`, `wire` and `machines` (the kinds of experiments); `translation` (a file's
+//! `vcc` table); `experiment` (the frame of every kind: file, cases, runs, report); `backend` (live,
+//! virtual time); `scenario` (what is to be run, as plain data); `congestion_controls` (of guests);
+//! `cheats` (what dishonest guests do to their segments); `base`. Measures, verdicts and reports are the
+//! crate vcc-results, the emulated network is vcc-fabric.
 
 mod backend;
 mod base;
+pub mod bench;
+mod catalogue;
 mod cheats;
 #[doc(hidden)]
 pub mod congestion_controls;
 mod experiment;
 mod machines;
-mod options;
+mod network;
 mod scenario;
-mod study;
+mod translation;
 mod wire;
 
 pub use backend::virtual_time::TimeTaken;
 pub use base::error::{Error, Result};
 pub use base::progress::{Event, Progress, VirtualTime};
-pub use options::RunOptions;
-pub use study::{Experiment, Summary, bench, experiments, load, run};
+pub use catalogue::{Experiment, Summary, experiments, load, run};
+pub use experiment::RunOptions;

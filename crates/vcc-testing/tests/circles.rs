@@ -8,14 +8,6 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemMod, ItemUse, UseTree};
 
-/// Circles from before this test: no new one joins them, and one that is gone leaves the list.
-const KNOWN: [&str; 4] = [
-    "vcc-lab, crate::experiment: change -> document -> matrix -> change",
-    "vcc-lab, crate::experiment: duration -> locate -> document -> matrix -> change -> file -> duration",
-    "vcc-lab, crate::experiment: locate -> document -> locate",
-    "vcc-lab, crate::experiment: matrix -> locate -> document -> matrix",
-];
-
 /// A module by its path within its crate; the crate's root is empty.
 type Module = Vec<String>;
 
@@ -188,7 +180,7 @@ fn no_sibling_modules_use_each_other_in_a_circle() {
         }
     }
     found.sort();
-    assert_eq!(found, KNOWN, "move what both need into a third file");
+    assert!(found.is_empty(), "{found:#?}: move what both need into a third file");
 }
 
 #[test]

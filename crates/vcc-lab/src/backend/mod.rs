@@ -4,6 +4,7 @@ pub mod live;
 pub mod virtual_time;
 
 use crate::base::error::Result;
+use crate::base::interrupt;
 use crate::base::progress::VirtualTime;
 use crate::congestion_controls::CongestionControls;
 use crate::scenario::Scenario;
@@ -49,11 +50,13 @@ impl HostKernels {
         seed: u64,
         tick: &mut dyn FnMut(f64, Option<VirtualTime>),
     ) -> Result<RunData> {
-        match self {
+        let data = match self {
             Self::Live(_) => live::run_once(scenario, seed, &mut |left_s| tick(left_s, None)),
             Self::Virtual(kernel) => virtual_time::run_once(kernel, scenario, seed, &mut |time| {
                 tick(time.left_s(), Some(time));
             }),
-        }
+        };
+        // Data of a run that ended early is not that of a whole one.
+        interrupt::or_interrupted(data)
     }
 }

@@ -1,6 +1,6 @@
 //! Ctrl-C: a run ends early, and with everything removed.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{Doing, Error, Result};
 use crate::base::system::check;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,4 +46,10 @@ impl Drop for Watch {
 
 pub fn is_pending() -> bool {
     PENDING.load(Ordering::Relaxed)
+}
+
+/// An interrupted run reports only that: Ctrl-C also ends the programs that it started, and their errors
+/// say nothing else.
+pub fn or_interrupted<T>(result: Result<T>) -> Result<T> {
+    if is_pending() { Err(Error::Interrupted) } else { result }
 }

@@ -1,6 +1,7 @@
-//! Errors, system calls, Ctrl-C and progress, for all other modules.
+//! Errors, system calls, Ctrl-C, progress and the machine's CPU use, for all other modules.
 
 pub mod error;
 pub mod interrupt;
+pub mod meter;
 pub mod progress;
 pub mod system;

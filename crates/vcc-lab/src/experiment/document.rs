@@ -1,12 +1,16 @@
 //! An experiment's file as TOML, with the cases of its matrices. Every value remembers its place in
 //! the text, so that an error names that line.
 
-use super::locate::{Problem, Step, field};
 use super::matrix;
-use serde::de::DeserializeOwned;
+use super::problem::{Problem, Step, field};
 use std::ops::Range;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue, Deserializer};
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// Does the file have this key at its top, as the mark of its kind? False if it is not TOML.
+pub fn has_key(source: &str, key: &str) -> bool {
+    DeTable::parse(source).is_ok_and(|table| table.get_ref().contains_key(key))
+}
 
 pub struct Document<'a> {
     source: &'a str,
@@ -58,16 +62,19 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, toml::de::Error> {
-        T::deserialize(self.deserializer(self.table.clone()))
-    }
-
-    pub(super) fn table(&self) -> &DeTable<'a> {
+    pub fn table(&self) -> &DeTable<'a> {
         &self.table
     }
 
-    pub(super) fn deserializer(&self, table: DeTable<'a>) -> Deserializer<'a> {
-        Deserializer::from(Spanned::new(0..self.source.len(), table))
+    /// The place of the whole table.
+    pub fn span(&self) -> Range<usize> {
+        0..self.source.len()
+    }
+
+    /// The entries of `[[cases]]`, with those of matrices.
+    pub fn cases(&self) -> &[Spanned<DeValue<'a>>] {
+        let cases = self.table.iter().find(|(key, _)| key.get_ref() == "cases");
+        cases.and_then(|(_, cases)| cases.get_ref().as_array()).map_or(&[], |cases| cases)
     }
 
     /// `cases[2].name`, or `cases[2](with-10).name` in a case of a matrix.
@@ -99,7 +106,7 @@ impl<'a> Document<'a> {
     /// The start of the deepest part of the path that the file has.
     pub(super) fn offset(&self, path: &[Step]) -> usize {
         let mut at = 0;
-        let root = Spanned::new(0..self.source.len(), DeValue::Table(self.table.clone()));
+        let root = Spanned::new(self.span(), DeValue::Table(self.table.clone()));
         let mut value = &root;
         for step in path {
             let next = match (step, value.get_ref()) {
@@ -120,11 +127,9 @@ impl<'a> Document<'a> {
 
     /// The first case of a matrix that has a key or a value here: errors of the parser name no case.
     pub(super) fn generated_at(&self, span: &Range<usize>) -> Option<String> {
-        let (_, cases) = self.table.iter().find(|(key, _)| key.get_ref() == "cases")?;
-        let DeValue::Array(cases) = cases.get_ref() else { return None };
         let is_generated =
             |index: usize| self.origins.get(index).is_some_and(|origin| origin.generated.is_some());
-        let mut all = cases.iter().enumerate().filter(|(index, _)| is_generated(*index));
+        let mut all = self.cases().iter().enumerate().filter(|(index, _)| is_generated(*index));
         all.find(|(_, case)| has_span(case, span)).map(|(index, _)| self.case(index))
     }
 }

@@ -1,83 +1,44 @@
-//! Locates a field in a file, so that an error can name its line.
+//! Locates a problem in its file, so that an error can name its line.
 
 use super::document::Document;
+use super::problem::Problem;
 use crate::base::error::Error;
-use toml::de::DeTable;
 
-/// Does the file have this key at its top, as the mark of its kind? False if it is not TOML.
-pub fn has_key(source: &str, key: &str) -> bool {
-    DeTable::parse(source).is_ok_and(|table| table.get_ref().contains_key(key))
+/// An experiment file: its text, and its name in errors.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: String,
+    text: String,
 }
 
-/// One step from a table or an array to what is in it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    Key(String),
-    Index(usize),
-}
-
-impl From<&str> for Step {
-    fn from(key: &str) -> Self {
-        Self::Key(key.into())
-    }
-}
-
-impl From<&String> for Step {
-    fn from(key: &String) -> Self {
-        Self::Key(key.clone())
-    }
-}
-
-impl From<usize> for Step {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
-/// `field!["cases", 2, "name"]`
-macro_rules! field {
-    ($($step:expr),* $(,)?) => { vec![$($crate::experiment::locate::Step::from($step)),*] };
-}
-pub(crate) use field;
-
-/// An error in a file.
-#[derive(Debug)]
-pub enum Problem {
-    /// The value at this path is wrong.
-    At { path: Vec<Step>, text: String },
-    /// The TOML parser's error.
-    Syntax(toml::de::Error),
-}
-
-impl Problem {
-    pub fn new(path: Vec<Step>, text: impl Into<String>) -> Self {
-        Self::At { path, text: text.into() }
+impl Source {
+    pub fn new(name: &str, text: &str) -> Self {
+        Self { name: name.into(), text: text.into() }
     }
 
-    pub fn at(self, file: &str, source: &str) -> Error {
-        let document = Document::parse(source).unwrap_or_else(|_| Document::unexpanded(source));
-        let (line, field, problem) = match self {
-            Self::At { path, text } => {
-                (line_of_offset(source, document.offset(&path)), document.dotted(&path), text)
+    pub fn document(&self) -> Result<Document<'_>, Problem> {
+        Document::parse(&self.text)
+    }
+
+    /// Names file, line and field.
+    pub fn error(&self, problem: Problem) -> Error {
+        let text = self.text.as_str();
+        let document = self.document().unwrap_or_else(|_| Document::unexpanded(text));
+        let (line, field, problem) = match problem {
+            Problem::At { path, text: problem } => {
+                (line_of_offset(text, document.offset(&path)), document.dotted(&path), problem)
             }
-            Self::Syntax(error) => {
-                let span = error.span().unwrap_or_default();
-                let line = line_of_offset(source, span.start);
-                let key = key_on_line(source, line);
+            Problem::Syntax { span, text: problem } => {
+                let line = line_of_offset(text, span.start);
+                let key = key_on_line(text, line);
                 let field = match document.generated_at(&span) {
                     Some(case) => format!("{case}: {key}"),
                     None => key,
                 };
-                (line, field, one_line(error.message()))
+                (line, field, problem)
             }
         };
-        Error::Experiment { file: file.into(), line, field, problem }
-    }
-}
-
-impl From<toml::de::Error> for Problem {
-    fn from(error: toml::de::Error) -> Self {
-        Self::Syntax(error)
+        Error::Experiment { file: self.name.clone(), line, field, problem }
     }
 }
 
@@ -87,23 +48,20 @@ fn key_on_line(source: &str, line: usize) -> String {
     if key.is_empty() { "syntax".into() } else { key.into() }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn line_of_offset(source: &str, offset: usize) -> usize {
     source.bytes().take(offset).filter(|&byte| byte == b'\n').count() + 1
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::problem::{Step, field};
     use super::*;
 
     const SOURCE: &str = "id = \"x\"\n\n[[cases]]\nname = \"a\"\n\n[[cases]]\nname = \"b\"\n\
                           guests.legacy.count = 3\n";
 
     fn line(path: Vec<Step>) -> String {
-        Problem::new(path, "is wrong").at("f.toml", SOURCE).to_string()
+        Source::new("f.toml", SOURCE).error(Problem::new(path, "is wrong")).to_string()
     }
 
     #[test]

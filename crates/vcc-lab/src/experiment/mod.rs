@@ -1,298 +1,152 @@
-//! Experiments: what a file says, checked and resolved into cases.
+//! The frame of an experiment, which is the same for every kind: what its file says, its cases and
+//! metrics, how its runs follow each other, and the report of them.
+//!
+//! A kind implements [`Kind`]: what its files and its cases have besides, and with [`Testbed`] how
+//! one run of a case becomes metrics.
 
-pub mod cases;
-mod change;
-mod check;
-pub mod document;
+pub mod bounded;
+mod case;
+mod document;
 mod duration;
+mod field_names;
 mod file;
-mod flows;
-pub mod locate;
+mod locate;
 mod matrix;
-mod requests;
-mod resolve;
-mod translation;
+mod metric;
+mod options;
+pub mod overlay;
+pub mod problem;
+mod run;
 
-pub use duration::Duration;
-pub use file::{Bytes, Ms, Vcc};
-pub use resolve::Case;
-pub use translation::translation;
+pub use case::Case;
+pub use document::{Document, has_key};
+pub use file::{Entry, File, Header};
+pub use locate::Source;
+pub use metric::{Metric, Metrics};
+pub use options::RunOptions;
+pub use run::run;
 
 use crate::base::error::Result;
-use crate::scenario::{
-    self, Chaos, Family, Guest, HostForm, Limits, Receivers, Scenario, Scheduler, Share,
-};
-use document::Document;
-use file::{
-    Background, Core, File, Group, IntervalUs, ModerationUs, Percent, SchedulerKind, VccMode, Vcpu,
-};
-use locate::{Problem, Step, field};
-use vcc_fabric::Watch;
-use vcc_results::measure::MetricSpec;
-use vcc_results::report::{Headline, InShort, Placed, Plot};
+use crate::base::progress::VirtualTime;
+use problem::Problem;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use vcc_results::report::{CaseReport, Conditions, Figure, InShort, RunReport, Series};
 use vcc_results::result::{Backend, Schedule, Stack};
-
-const NS_PER_US: u64 = 1000;
-const NS_PER_MS: u64 = 1_000_000;
 
 /// One artefact of a paper: how to measure it, and what the paper measured.
 #[derive(Debug, Clone)]
-pub struct Experiment {
-    /// The file's name, and its text.
-    place: String,
-    source: String,
-    file: File,
-    cases: Vec<Case>,
+pub struct Experiment<K: Kind> {
+    pub header: Header,
+    pub metrics: Metrics,
+    pub cases: Vec<Case<K::Parameters>>,
+    pub kind: K,
+    /// For errors that only a run finds.
+    pub source: Source,
 }
 
-pub fn parse(name: &str, source: &str) -> Result<Experiment> {
+/// What a kind of experiment has of its own.
+pub trait Kind: Debug + Clone + Sized {
+    /// The tables of a file, besides those of every experiment.
+    type Tables: DeserializeOwned;
+    /// The fields of an entry of `[[cases]]`, besides its name and what it expects.
+    type CaseTable: DeserializeOwned;
+    /// What a run must know of its case.
+    type Parameters: Debug + Clone;
+    type Testbed<'a>: Testbed<Self::Parameters>
+    where
+        Self: 'a;
+
+    const ORDER: Order;
+    /// Its name in the message that refuses virtual time; None if it can run in it.
+    const LIVE_ONLY: Option<&'static str> = None;
+
+    /// Checks what the file says beyond the bounds of its single values, and makes its cases.
+    fn resolve(
+        file: File<Self>,
+        document: &Document,
+    ) -> std::result::Result<Resolved<Self>, Problem>;
+
+    /// Where it runs unless a run says otherwise.
+    fn backend(&self) -> Backend {
+        Backend::Live
+    }
+
+    /// The guests' TCP in a run that asks for this one, or for none.
+    fn stack(&self, wanted: Option<Stack>) -> Stack;
+
+    /// The most attempts of a case, of which this many must be valid.
+    fn most_attempts(runs: u32) -> u32;
+
+    /// Makes what the runs of these cases share. All of it is gone when the testbed is dropped.
+    fn prepare<'a>(
+        experiment: &'a Experiment<Self>,
+        cases: &[&'a Case<Self::Parameters>],
+        conditions: &Conditions,
+    ) -> Result<Self::Testbed<'a>>;
+
+    /// `series`: recordings of the first valid run of each case, by its name.
+    fn figure(
+        experiment: &Experiment<Self>,
+        cases: &[CaseReport],
+        series: &BTreeMap<String, Series>,
+    ) -> Figure;
+
+    /// The sentence that a run of it ends with.
+    fn in_short(&self) -> Option<&InShort> {
+        None
+    }
+}
+
+/// A file, checked, with its cases resolved.
+pub struct Resolved<K: Kind> {
+    pub kind: K,
+    pub metrics: Metrics,
+    pub cases: Vec<Case<K::Parameters>>,
+}
+
+/// The order of the runs of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Order {
+    /// All runs of a case, then those of the next.
+    CaseByCase,
+    /// A run of every case, then the next of every case: the speed of a machine drifts, and so
+    /// affects all cases alike.
+    Rounds,
+}
+
+/// Receives the seconds that are left of a run, and in virtual time its progress.
+pub type Tick<'a> = &'a mut dyn FnMut(f64, Option<VirtualTime>);
+
+/// Everything that runs need and share, ready to run cases.
+pub trait Testbed<P> {
+    /// The approximate length of a run of this case in real time.
+    fn run_s(&self, case: &Case<P>) -> f64;
+
+    /// Runs a case once. Its attempts are numbered from 0 on.
+    fn run(&mut self, case: &Case<P>, attempt: u32, tick: Tick) -> Result<RunReport>;
+}
+
+/// Reads an experiment's file, whose name is for errors.
+pub fn parse<K: Kind>(name: &str, text: &str) -> Result<Experiment<K>> {
+    let source = Source::new(name, text);
     let read = || -> std::result::Result<_, Problem> {
-        let document = Document::parse(source)?;
-        let file: File = document.read()?;
-        check::check(&file)?;
-        let cases = resolve::cases(&file, &document)?;
-        check::check_headline(&file, &cases)?;
-        check::check_in_short(&file, &cases)?;
-        Ok((file, cases))
+        let document = source.document()?;
+        let file = File::<K>::read(&document)?;
+        let header = file.header.clone();
+        header.check()?;
+        let resolved = K::resolve(file, &document)?;
+        case::check(&resolved.cases, &resolved.metrics, header.headline.as_ref())?;
+        Ok((header, resolved))
     };
-    let (file, cases) = read().map_err(|problem| problem.at(name, source))?;
-    Ok(Experiment { place: name.into(), source: source.into(), file, cases })
+    let (header, resolved) = read().map_err(|problem| source.error(problem))?;
+    let Resolved { kind, metrics, cases } = resolved;
+    Ok(Experiment { header, metrics, cases, kind, source })
 }
 
-impl Experiment {
-    pub fn id(&self) -> &str {
-        &self.file.id
-    }
-
-    pub fn title(&self) -> &str {
-        &self.file.title
-    }
-
-    pub fn paper(&self) -> &str {
-        &self.file.paper
-    }
-
-    pub fn scale(&self) -> Option<&str> {
-        self.file.scale.as_deref()
-    }
-
-    pub fn claim(&self) -> Option<&str> {
-        self.file.claim.as_deref()
-    }
-
-    pub fn headline(&self) -> Option<&Headline> {
-        self.file.headline.as_ref()
-    }
-
-    pub fn stack(&self) -> Stack {
-        self.file.stack
-    }
-
-    pub fn backend(&self) -> Backend {
-        self.file.backend
-    }
-
-    pub fn cases(&self) -> &[Case] {
-        &self.cases
-    }
-
-    pub fn metrics(&self) -> &[MetricSpec] {
-        &self.file.metrics
-    }
-
-    pub fn plot(&self) -> &Plot {
-        &self.file.plot
-    }
-
-    /// The case's place in the figure.
-    pub fn placed(&self, case: &Case) -> Placed {
-        let senders = self.file.flow_groups().enumerate().map(|(number, group)| {
-            let own = case.flows.iter().filter(|flow| flow.group == number);
-            (group.to_owned(), own.map(|flow| flow.sender).collect())
-        });
-        Placed {
-            x: case.x,
-            series: case.series.clone(),
-            panel: case.panel.clone(),
-            senders: senders.collect(),
-        }
-    }
-
-    pub fn in_short(&self) -> Option<&InShort> {
-        self.file.in_short.as_ref()
-    }
-
-    /// Names of the groups of flows, in the order of [`Case`]'s numbers for them.
-    pub fn groups(&self) -> Vec<&str> {
-        self.file.flow_groups().collect()
-    }
-
+impl<K: Kind> Experiment<K> {
     pub fn schedule(&self, quick: bool) -> Schedule {
-        self.file.duration.schedule(quick)
-    }
-
-    /// Fails where vcc does not have the underlay or the options that the case wants. `kernel_name`
-    /// is what this machine calls a congestion control.
-    pub fn scenario(
-        &self,
-        case: &Case,
-        schedule: &Schedule,
-        stack: Stack,
-        kernel_name: &dyn Fn(&str) -> String,
-    ) -> Result<Scenario> {
-        let observe = &self.file.observe;
-        let us = |interval: Option<IntervalUs>| interval.map(IntervalUs::get);
-        let mut guests = Vec::new();
-        for group in &case.groups {
-            self.check_proxy(case, group)?;
-            let place = field!["cases", case.spec, "guests", &group.name, "vcc"];
-            let guest = Guest {
-                ecn: group.ecn,
-                accecn: group.accecn,
-                tso: group.tso,
-                small_queues: group.small_queues,
-                congestion_control: kernel_name(&group.congestion_control),
-                limits: limits(group),
-                tcp: match stack {
-                    Stack::NewReno => group.tcp.or(group.newreno),
-                    Stack::Modern => group.tcp,
-                },
-                proxy: group.proxy.as_deref().map(kernel_name),
-                ping_every_us: us(group.ping_every_us),
-                interrupt_every_ns: interrupt_every_ns(group.interrupt_us),
-                serves_at_once: group.serves_at_once.map(|most| most.get()),
-                vcpu: vcpu(case, group.vcpu.as_ref()),
-                cheat: group.cheat,
-                translation: self.translation(&group.vcc, place)?,
-            };
-            guests.extend((0..group.count.get()).map(|_| guest.clone()));
-        }
-        let cores = cores(case, &mut guests);
-        let place = field!["cases", case.spec, "receivers", "vcc"];
-        Ok(Scenario {
-            network: case.network.clone(),
-            form: self.file.hosts,
-            family: self.file.family,
-            sack: stack == Stack::Modern,
-            guests,
-            flows: case.flows.clone(),
-            requests: case.requests.clone(),
-            cores,
-            receivers: Receivers {
-                ecn: case.receivers.ecn,
-                accecn: case.receivers.accecn,
-                interrupt_every_ns: interrupt_every_ns(case.receivers.interrupt_us),
-                receive_buffer_bytes: case.receivers.receive_buffer_kib.map(|kib| kib.get() << 10),
-                backlog_segs: case.receivers.backlog_segs.map_or(0, |segs| segs.get()),
-                vcpu: vcpu(case, case.receivers.vcpu.as_ref()),
-                translation: self.translation(&case.receivers.vcc, place)?,
-            },
-            warm_up_ns: (schedule.warm_up_s * 1e9) as u64,
-            measured_ns: (schedule.measured_s * 1e9) as u64,
-            phases: self.file.duration.phases.get(),
-            window_every_us: us(observe.windows_every_us),
-            goodput_every_us: us(observe.goodput_every_us),
-            watch: Watch {
-                queue_every_us: us(observe.queue_every_us),
-                probe_every_us: us(observe.probe_every_us),
-                ack_gaps: observe.ack_gaps,
-            },
-            goodput_floor: case.goodput_floor,
-            ring_overflows: case.ring_overflows,
-            chaos: Chaos::default(),
-        })
-    }
-
-    /// A proxy stands where vcc would, between a port and an uplink.
-    fn check_proxy(&self, case: &Case, group: &Group) -> Result<()> {
-        let text = match &group.proxy {
-            None => return Ok(()),
-            Some(_) if self.file.hosts != HostForm::Veth => "needs hosts of the form 'veth'",
-            Some(_) if self.file.family != Family::Ipv4 => "needs IPv4",
-            Some(_) if group.vcc.mode != VccMode::Off => "excludes vcc: choose one of them",
-            Some(_) if limits(group).has_route() || group.rto_min_ms.is_some() => {
-                "excludes cwnd_clamp_segs, initial_window_segs and rto_min_ms: the proxy is the only hop \
-                 of the guest's route"
-            }
-            Some(name)
-                if case.groups.iter().any(|it| it.proxy.as_ref().is_some_and(|o| o != name)) =>
-            {
-                "must be the same for all proxies: they share one hypervisor"
-            }
-            Some(_) => return Ok(()),
-        };
-        let place = field!["cases", case.spec, "guests", &group.name, "proxy"];
-        Err(Problem::new(place, text).at(&self.place, &self.source))
-    }
-
-    fn translation(
-        &self,
-        vcc: &Vcc,
-        mut place: Vec<Step>,
-    ) -> Result<Option<scenario::Translation>> {
-        translation(vcc, &self.file.pools).map_err(|(field, text)| {
-            place.push(field.into());
-            Problem::new(place, text).at(&self.place, &self.source)
-        })
+        self.header.duration.schedule(quick)
     }
 }
-
-/// The case's cores, and behind them one for each further guest on a core that is per guest.
-fn cores(case: &Case, guests: &mut [Guest]) -> Vec<scenario::Core> {
-    let mut cores: Vec<scenario::Core> = case.cores.values().map(core).collect();
-    let mut taken = vec![false; cores.len()];
-    let per_guest: Vec<bool> = case.cores.values().map(|core| core.per_guest).collect();
-    for vcpu in guests.iter_mut().filter_map(|guest| guest.vcpu.as_mut()) {
-        let number = vcpu.core;
-        if per_guest[number] && std::mem::replace(&mut taken[number], true) {
-            vcpu.core = cores.len();
-            cores.push(cores[number].clone());
-        }
-    }
-    cores
-}
-
-fn core(core: &Core) -> scenario::Core {
-    let slice_ns = u64::from(core.slice_ms.get()) * NS_PER_MS;
-    let background = core.background.iter().flat_map(|background: &Background| {
-        let share = share(background.load_percent, background.load_period_ms);
-        (0..background.count.get()).map(move |_| share)
-    });
-    scenario::Core {
-        scheduler: match core.scheduler {
-            SchedulerKind::RoundRobin => Scheduler::RoundRobin { slice_ns },
-            SchedulerKind::Credit => {
-                Scheduler::Credit { slice_ns, spare_cores: core.spare_cores.get() }
-            }
-        },
-        background: background.collect(),
-        wakeup_ns: core.wakeup_us.get() * NS_PER_US,
-        driver_ns: core.driver_us.map(|us| us.get() * NS_PER_US),
-    }
-}
-
-fn vcpu(case: &Case, vcpu: Option<&Vcpu>) -> Option<scenario::Vcpu> {
-    let vcpu = vcpu?;
-    let core = case.cores.keys().position(|name| *name == vcpu.core)?;
-    Some(scenario::Vcpu { core, load: share(vcpu.load_percent, vcpu.load_period_ms) })
-}
-
-fn interrupt_every_ns(interval: Option<ModerationUs>) -> Option<u64> {
-    interval.map(|interval| interval.get() * NS_PER_US)
-}
-
-fn share(percent: Percent, period_ms: Ms) -> Share {
-    Share { percent: percent.get(), period_ns: u64::from(period_ms.get()) * NS_PER_MS }
-}
-
-fn limits(group: &Group) -> Limits {
-    Limits {
-        rate_bps: group.rate_limit_mbps.map(|rate| (rate.get() * 1e6) as u64),
-        cwnd_segs: group.cwnd_clamp_segs.map(|segs| segs.get()),
-        initial_segs: group.initial_window_segs.map(|segs| segs.get()),
-        rto_min_ms: group.rto_min_ms.map(|ms| ms.get()),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,7 @@
 //! What the guest's card is connected to, and the guest itself.
 
-use super::file::{CardKind, Case};
+use super::Case;
+use super::file::{CardKind, Parameters};
 use super::network::{BRIDGE, GUEST, HOST, Network, PEER, TAP};
 use super::transfer::{ECHO_PORT, LISTENING_PORT};
 use super::turns::{self, Part};
@@ -34,7 +35,7 @@ pub struct Card {
 }
 
 impl Card {
-    pub fn connect(network: &Network, case: &Case) -> Result<Self> {
+    pub fn connect(network: &Network, case: &Parameters) -> Result<Self> {
         let directory = tempfile::tempdir().doing(|| "create a temporary directory".into())?;
         let mut card = Self { process: None, directory, kind: case.card };
         let (mut command, package) = match case.card {
@@ -133,7 +134,13 @@ impl Card {
     }
 
     /// Boots a guest with this card, ready for transfers of these sizes.
-    pub fn boot(&self, network: &Network, image: &Image, case: &Case, sizes: &[u32]) -> Result<Vm> {
+    pub fn boot(
+        &self,
+        network: &Network,
+        image: &Image,
+        case: &Parameters,
+        sizes: &[u32],
+    ) -> Result<Vm> {
         let mut vm = boot(&network.host, image, &self.netdev())?;
         let mut lines = vec![
             format!("ifconfig eth0 {GUEST} netmask 255.255.255.0"),
@@ -192,7 +199,7 @@ pub fn check_programs(cases: &[&Case]) -> Result<()> {
     if !vcc_qemu::has_qemu() {
         return Err(program::missing("qemu-system-x86_64", "qemu-system-x86"));
     }
-    let needs_passt = cases.iter().any(|case| case.card == CardKind::Passt);
+    let needs_passt = cases.iter().any(|case| case.parameters.card == CardKind::Passt);
     let is_in_path = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|directory| Path::new(&directory).join(program).exists())

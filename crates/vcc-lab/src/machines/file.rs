@@ -1,33 +1,18 @@
 //! The format of experiment files with `[machines]`.
 
-use crate::experiment::{Duration, Ms};
+use crate::experiment::bounded::Ms;
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use vcc_results::report::{Expectation, Headline};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
-    pub id: String,
-    pub title: String,
-    pub paper: String,
-    #[serde(default)]
-    pub scale: Option<String>,
-    /// What it shows, in a sentence, and the figure that shows it: for the table of all results.
-    #[serde(default)]
-    pub claim: Option<String>,
-    #[serde(default)]
-    pub headline: Option<Headline>,
-    /// The time is of a case, in equal parts for each size and direction.
-    pub duration: Duration,
+pub struct Tables {
     /// The presence of this table marks an experiment with virtual machines.
     pub machines: Machines,
-    pub cases: Vec<Case>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Machines {
+pub struct Machines {
     /// Turns of each virtual machine on the core.
     pub slice_ms: Ms,
     /// Virtual machines besides the one that is measured.
@@ -51,7 +36,7 @@ pub(super) struct Machines {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Verdicts {
+pub struct Verdicts {
     /// Requests of the peer to the guest on a connection, each of `ask_bytes`, which come back.
     pub asks: u32,
     pub ask_bytes: u32,
@@ -61,8 +46,7 @@ pub(super) struct Verdicts {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Case {
-    pub name: String,
+pub struct Parameters {
     pub card: CardKind,
     /// Options of `vcc domain`.
     #[serde(default)]
@@ -85,14 +69,12 @@ pub(super) struct Case {
     /// The case that gains are over.
     #[serde(default)]
     pub against: Option<String>,
-    #[serde(default)]
-    pub expect: BTreeMap<String, Expectation>,
 }
 
 /// What the guest's card is connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum CardKind {
+pub enum CardKind {
     /// A tap in the host's bridge.
     Tap,
     /// passt, which ends the guest's connections and opens its own.

@@ -1,9 +1,10 @@
 //! The metrics of a case: for each direction and size, the median of its transfers, or what the port
 //! reports about their connections.
 
-use super::file::{Case, File};
+use super::file::{Machines, Parameters};
 use super::transfer::Direction;
 use super::verdicts::Verdict;
+use crate::experiment::{Metric, Metrics};
 use std::collections::{BTreeMap, BTreeSet};
 use vcc_engine::DelayedBy;
 use vcc_results::result::statistics::median;
@@ -19,9 +20,9 @@ pub struct Transfers {
 }
 
 /// The directions and sizes of a case's transfers.
-pub(super) fn kinds(file: &File, case: &Case) -> Vec<(Direction, u32)> {
-    let sizes = case.sizes.as_ref().unwrap_or(&file.machines.sizes);
-    match &file.machines.verdicts {
+pub fn kinds(machines: &Machines, case: &Parameters) -> Vec<(Direction, u32)> {
+    let sizes = case.sizes.as_ref().unwrap_or(&machines.sizes);
+    match &machines.verdicts {
         None => {
             let both = |&bytes: &u32| Direction::TIMED.map(|direction| (direction, bytes));
             sizes.iter().flat_map(both).collect()
@@ -43,45 +44,44 @@ fn kind(direction: Direction, bytes: u32) -> String {
     format!("{}_{size}", direction.name())
 }
 
-/// Name and definition of each metric of a file.
-pub(super) fn all(file: &File) -> Vec<(String, String)> {
-    let kinds = file.cases.iter().flat_map(|case| kinds(file, case));
+/// Those of an experiment with these cases.
+pub fn all<'a>(machines: &Machines, cases: impl Iterator<Item = &'a Parameters>) -> Metrics {
+    let kinds = cases.flat_map(|case| kinds(machines, case));
     // In the order of their sizes.
     let kinds: BTreeSet<(u32, Direction)> =
         kinds.map(|(direction, bytes)| (bytes, direction)).collect();
-    let of_cpu = file.machines.verdicts.iter().flat_map(|_| of_cpu());
-    kinds
-        .into_iter()
-        .flat_map(|(bytes, direction)| match file.machines.verdicts {
-            None => timed(direction, bytes),
-            Some(_) => judged(direction, bytes),
-        })
-        .chain(of_cpu)
-        .collect()
+    let of_cpu = machines.verdicts.iter().flat_map(|_| of_cpu());
+    let of_transfers = kinds.into_iter().flat_map(|(bytes, direction)| match machines.verdicts {
+        None => timed(direction, bytes),
+        Some(_) => judged(direction, bytes),
+    });
+    let hint =
+        ": it is DIRECTION_SIZE_UNIT, as to_100k_mbps, or with `verdicts` as from_100k_by_guest";
+    Metrics::new(of_transfers.chain(of_cpu).collect()).with_hint(hint.into())
 }
 
-fn timed(direction: Direction, bytes: u32) -> Vec<(String, String)> {
+fn timed(direction: Direction, bytes: u32) -> Vec<Metric> {
     let (kind, told) = (kind(direction, bytes), direction.told());
     vec![
-        (format!("{kind}_ms"), format!("median time of {bytes} bytes {told}")),
-        (format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
-        (format!("{kind}_gain"), "that throughput over the other case's".into()),
+        Metric::new(format!("{kind}_ms"), format!("median time of {bytes} bytes {told}")),
+        Metric::new(format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
+        Metric::new(format!("{kind}_gain"), "that throughput over the other case's"),
     ]
 }
 
-fn judged(direction: Direction, bytes: u32) -> Vec<(String, String)> {
+fn judged(direction: Direction, bytes: u32) -> Vec<Metric> {
     let (kind, told) = (kind(direction, bytes), direction.briefly());
     let by = DelayedBy::ALL.into_iter().map(|by| {
         let what = in_words(by);
         let text = format!(
             "share of connections with {bytes} bytes {told} that wait for {what}, as the port says"
         );
-        (format!("{kind}_by_{}", by.name()), text)
+        Metric::new(format!("{kind}_by_{}", by.name()), text)
     });
     let delays = ["guest", "fabric"].map(|part| {
         let text =
             format!("median of the {part} delays of connections with {bytes} bytes {told}, in us");
-        (format!("{kind}_{part}_us"), text)
+        Metric::new(format!("{kind}_{part}_us"), text)
     });
     by.chain(delays).collect()
 }
@@ -95,13 +95,13 @@ fn in_words(by: DelayedBy) -> &'static str {
     }
 }
 
-fn of_cpu() -> [(String, String); 3] {
+fn of_cpu() -> [Metric; 3] {
     [
         ("cpu_waiting", "share of the time in which the guest's CPU had work and did not run"),
         ("cpu_running", "share of the time in which the guest's CPU ran"),
         ("cpu_idle", "share of the time in which the guest's CPU had no work"),
     ]
-    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+    .map(|(name, text)| Metric::new(name, text))
 }
 
 /// From what the port reported, and from the guest's CPU meanwhile.

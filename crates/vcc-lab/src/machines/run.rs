@@ -1,20 +1,18 @@
-//! Runs an experiment with virtual machines: rounds of all cases, so that the machine's speed, which
-//! drifts, affects all of them alike.
+//! Runs a case with virtual machines: boots its guest, and makes its transfers.
 
+use super::Case;
 use super::card::{self, COMPUTE, Card};
 use super::crowd::Crowd;
-use super::experiment::Experiment;
-use super::file::{Case, File};
+use super::file::{Machines, Parameters};
 use super::metrics::{self, Transfers};
 use super::network::Network;
-use super::transfer::{self, Direction, Terms, or_interrupted};
+use super::transfer::{self, Direction, Terms};
 use super::turns::{self, Part, Slices};
 use super::verdicts::Judge;
 use crate::base::error::{Doing, Error, Result};
-use crate::base::progress::{Event, Progress};
-use crate::base::{interrupt, system};
-use crate::options::RunOptions;
-use crate::wire::meter::Reading;
+use crate::base::interrupt::or_interrupted;
+use crate::base::meter::Reading;
+use crate::experiment::{Testbed, Tick};
 use std::collections::BTreeMap;
 use std::io;
 use std::thread;
@@ -22,8 +20,7 @@ use std::time::{Duration, Instant};
 use vcc_net::random::SplitMix64;
 use vcc_qemu::{Image, Vm};
 use vcc_results::measure::Validity;
-use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
-use vcc_results::result::{Backend, Schedule, Stack};
+use vcc_results::report::{Conditions, RunReport};
 use vcc_vcpu::Shares;
 
 /// Boot of a guest and making its network.
@@ -35,108 +32,56 @@ const LEAST_TRANSFERS: usize = 3;
 /// Beyond this share, other processes may have taken a guest's turn.
 const MOST_STRANGERS: f64 = 0.1;
 
-/// The guests' kernel, as Debian has it.
-pub const STACK: Stack = Stack::Modern;
-
-/// All processes, namespaces and devices are gone on return, also after Ctrl-C.
-pub fn run(
-    experiment: &Experiment,
-    options: &RunOptions,
-    progress: &mut dyn Progress,
-) -> Result<Report> {
-    system::require_root()?;
-    let file = experiment.file();
-    let cases = options.chosen(&file.id, &file.cases, |case| &case.name)?;
-    card::check_programs(&cases)?;
-    let _watch = interrupt::Watch::start()?;
-    let _slices = Slices::set(file.machines.slice_ms.get())?;
-    let image = Image::find_or_build().doing(|| "make the virtual machines' guest".into())?;
-    let mut schedule = file.duration.schedule(options.quick);
-    schedule.runs = options.runs.unwrap_or(schedule.runs);
-    let network = Network::create(&file.machines)?;
-    let mut neighbours = Vec::new();
-    for _ in 0..file.machines.neighbours {
-        let neighbour = or_interrupted(card::boot(&network.host, &image, &[]))?;
-        neighbours.push(busy(neighbour).doing(|| "keep a virtual machine busy".into())?);
-    }
-    let mut runner = Runner { file, options, schedule, image, neighbours, progress };
-    let runs = runner.rounds(&cases)?;
-    let metrics = metrics::all(file);
-    let study = Study {
-        id: &file.id,
-        title: &file.title,
-        paper: &file.paper,
-        scale: file.scale.as_deref(),
-        metrics: metrics.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect(),
-        in_short: None,
-        conditions: Conditions {
-            stack: STACK,
-            backend: Backend::Live,
-            quick: options.quick,
-            seed: options.seed,
-            schedule,
-            full_schedule: file.duration.schedule(false),
-        },
-        complete: cases.len() == file.cases.len(),
-    };
-    let names: Vec<&str> = metrics.iter().map(|(name, _)| name.as_str()).collect();
-    let reports = cases.iter().zip(runs).map(|(case, runs)| {
-        CaseReport::from_runs(&case.name, schedule.runs, runs, &names, &case.expect)
-    });
-    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
-    Ok(study
-        .report(reports.collect(), &expected, |cases| Figure::by_case(cases, &file.machines.plot)))
-}
-
-struct Runner<'a> {
-    file: &'a File,
-    options: &'a RunOptions,
-    schedule: Schedule,
+/// Its parts are dropped in this order.
+pub struct MachinesTestbed<'a> {
+    machines: &'a Machines,
+    measured_s: f64,
+    seed: u64,
     image: Image,
     /// They are stopped, but for their turns.
     neighbours: Vec<Vm>,
-    progress: &'a mut dyn Progress,
+    _network: Network,
+    _slices: Slices,
+    /// The metrics of each case's last run, for those that are compared with it.
+    metrics: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-impl Runner<'_> {
-    /// The runs of each case.
-    fn rounds(&mut self, cases: &[&Case]) -> Result<Vec<Vec<RunReport>>> {
-        let mut runs: Vec<Vec<RunReport>> = cases.iter().map(|_| Vec::new()).collect();
-        let each_s = self.schedule.measured_s + OVERHEAD_S;
-        let mut left = cases.len() as u32 * self.schedule.runs;
-        for run in 1..=self.schedule.runs {
-            let mut round: BTreeMap<&str, BTreeMap<String, f64>> = BTreeMap::new();
-            for (case, runs) in cases.iter().zip(&mut runs) {
-                left -= 1;
-                let later_s = f64::from(left) * each_s;
-                let against = case.against.as_deref().and_then(|name| round.get(name));
-                let measured = self.measure(case, run, later_s);
-                let report = report(self.options.seed, or_interrupted(measured), against)?;
-                round.insert(&case.name, report.metrics.clone());
-                self.progress.note(&Event::Done {
-                    case: &case.name,
-                    run,
-                    runs: self.schedule.runs,
-                    valid: report.valid,
-                    reasons: &report.reasons,
-                    metrics: &report.metrics,
-                });
-                runs.push(report);
-            }
+impl<'a> MachinesTestbed<'a> {
+    pub fn prepare(
+        machines: &'a Machines,
+        cases: &[&Case],
+        conditions: &Conditions,
+    ) -> Result<Self> {
+        card::check_programs(cases)?;
+        let slices = Slices::set(machines.slice_ms.get())?;
+        let image = Image::find_or_build().doing(|| "make the virtual machines' guest".into())?;
+        let network = Network::create(machines)?;
+        let mut neighbours = Vec::new();
+        for _ in 0..machines.neighbours {
+            let neighbour = or_interrupted(card::boot(&network.host, &image, &[]))?;
+            neighbours.push(busy(neighbour).doing(|| "keep a virtual machine busy".into())?);
         }
-        Ok(runs)
+        Ok(Self {
+            machines,
+            measured_s: conditions.schedule.measured_s,
+            seed: conditions.seed,
+            image,
+            neighbours,
+            _network: network,
+            _slices: slices,
+            metrics: BTreeMap::new(),
+        })
     }
 
     /// One run of a case.
-    fn measure(&mut self, case: &Case, run: u32, later_s: f64) -> Result<Measured> {
-        let machines = &self.file.machines;
+    fn measure(&mut self, case: &Parameters, seed: u64, tick: Tick) -> Result<Measured> {
+        let machines = self.machines;
         let sizes = case.sizes.as_ref().unwrap_or(&machines.sizes);
         // A network of its own: nothing of another case is left in it.
         let mut network = Network::create(machines)?;
         let card = Card::connect(&network, case)?;
         let mut vm = card.boot(&network, &self.image, case, sizes)?;
-        let (runs, seed) = (self.schedule.runs, self.options.seed.wrapping_add(run.into()));
-        let kinds = metrics::kinds(self.file, case);
+        let kinds = metrics::kinds(machines, case);
         let verdicts = machines.verdicts.as_ref();
         let terms = Terms {
             guest: card.guest_address(),
@@ -148,12 +93,7 @@ impl Runner<'_> {
             0 => None,
             queue_ms => Some(Crowd::start(&network, machines.rate_mbps, queue_ms)?),
         };
-        let each = Duration::from_secs_f64(self.schedule.measured_s / kinds.len() as f64);
-        let progress = &mut *self.progress;
-        let mut tick = |left_s: f64| {
-            let left_s = left_s + later_s;
-            progress.note(&Event::Tick { case: &case.name, run, runs, left_s, virtual_time: None });
-        };
+        let each = Duration::from_secs_f64(self.measured_s / kinds.len() as f64);
         if !case.alone {
             each_of(&self.neighbours, Vm::go_on)?;
         }
@@ -161,7 +101,7 @@ impl Runner<'_> {
         let before = Reading::take()?;
         let mut random = SplitMix64::new(seed);
         let mut series = |(number, &(direction, bytes)): (usize, &(Direction, u32))| {
-            tick((kinds.len() - number) as f64 * each.as_secs_f64());
+            tick((kinds.len() - number) as f64 * each.as_secs_f64(), None);
             let mut times_s = Vec::new();
             let end = Instant::now() + each;
             while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {
@@ -181,6 +121,21 @@ impl Runner<'_> {
             each_of(&self.neighbours, Vm::stop)?;
         }
         Ok(Measured { transfers: transfers?, cpu: cpu?, strangers })
+    }
+}
+
+impl Testbed<Parameters> for MachinesTestbed<'_> {
+    fn run_s(&self, _: &Case) -> f64 {
+        self.measured_s + OVERHEAD_S
+    }
+
+    fn run(&mut self, case: &Case, attempt: u32, tick: Tick) -> Result<RunReport> {
+        let seed = self.seed.wrapping_add(u64::from(attempt) + 1);
+        let measured = or_interrupted(self.measure(&case.parameters, seed, tick));
+        let against = case.parameters.against.as_ref().and_then(|name| self.metrics.get(name));
+        let report = report(self.seed, measured, against)?;
+        self.metrics.insert(case.name.clone(), report.metrics.clone());
+        Ok(report)
     }
 }
 

@@ -180,11 +180,6 @@ fn ask_guest(bytes: u32, asks: u32, guest: SocketAddr) -> io::Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// The error of a run that was interrupted is that alone.
-pub fn or_interrupted<T>(result: Result<T>) -> Result<T> {
-    if crate::base::interrupt::is_pending() { Err(Error::Interrupted) } else { result }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! One half of a pair: the CPU cost of some traffic, over all of its turns.
 
-use super::meter::{Reading, Usage};
+use crate::base::meter::{Reading, Usage};
 use vcc_port::RunTime;
 
 /// With a smaller share of the offered load the machine was too slow.

@@ -1,6 +1,7 @@
 //! The metrics of a pair of halves.
 
 use super::half::Half;
+use crate::experiment::{Metric, Metrics};
 use std::collections::BTreeMap;
 
 /// Equal traffic without the treatment and with it.
@@ -12,9 +13,9 @@ pub struct Pair {
     pub counted: Half,
 }
 
-type Metric = (&'static str, &'static str, fn(&Pair) -> f64);
+type Definition = (&'static str, &'static str, fn(&Pair) -> f64);
 
-pub const METRICS: &[Metric] = &[
+const METRICS: &[Definition] = &[
     (
         "cpu_without_percent",
         "CPU of the whole machine, less that of other processes, without the treatment",
@@ -81,14 +82,16 @@ impl Pair {
     }
 }
 
-pub fn is_known(name: &str) -> bool {
-    METRICS.iter().any(|(known, ..)| *known == name)
+pub fn all() -> Metrics {
+    let names: Vec<&str> = METRICS.iter().map(|(name, ..)| *name).collect();
+    let all = METRICS.iter().map(|(name, text, _)| Metric::new(*name, *text));
+    Metrics::new(all.collect()).with_hint(format!(": there are {}", names.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::meter::Usage;
     use super::*;
+    use crate::base::meter::Usage;
     use vcc_port::RunTime;
 
     fn half(busy_s: f64, bytes: u64) -> Half {

@@ -2,10 +2,10 @@
 //! open throughout, each side over devices of its own, and the sides send alternately, because the
 //! machine's speed drifts by more than the cost of a treatment.
 
-use super::case::Case;
 use super::devices::Wire;
 use super::half::Half;
 use super::metrics::Pair;
+use super::parameters::Parameters;
 use super::side::{Running, Side, StopOnDrop};
 use crate::base::error::{Error, Result};
 use crate::base::interrupt;
@@ -53,12 +53,12 @@ impl Times {
     }
 
     /// Time of one side of a case before its measurement.
-    fn before(&self, case: &Case) -> Duration {
+    fn before(&self, case: &Parameters) -> Duration {
         case.demand.first_turns() + self.warm_up
     }
 
     /// Time of both sides of a case, once they are connected.
-    pub fn of_pair(&self, case: &Case) -> Duration {
+    pub fn of_pair(&self, case: &Parameters) -> Duration {
         2 * (self.before(case) + self.turns() * SETTLE + self.measured)
             + self.counted_turns() * (SETTLE + self.turn())
     }
@@ -68,7 +68,7 @@ impl Times {
 /// seconds that are left.
 pub fn run(
     wires: &[Wire; 2],
-    case: &Case,
+    case: &Parameters,
     times: Times,
     number: u32,
     tick: &mut dyn FnMut(f64),
@@ -93,7 +93,7 @@ pub fn run(
 /// None if a thread has ended.
 fn take_turns(
     running: &[Running<'_>; 2],
-    case: &Case,
+    case: &Parameters,
     times: Times,
     number: u32,
     clock: &mut Clock<'_>,

@@ -1,135 +1,57 @@
-//! Runs a CPU experiment: pairs, until enough of them are valid.
+//! Runs a case of a CPU experiment: a pair.
 
-use super::case::Case;
 use super::devices::Wire;
-use super::experiment::Experiment;
 use super::half::Half;
-use super::metrics::{METRICS, Pair};
+use super::metrics::Pair;
 use super::pair::{self, Times};
-use crate::base::error::{Error, Result};
-use crate::base::progress::{Event, Progress};
-use crate::base::{interrupt, system};
-use crate::options::RunOptions;
+use super::{Case, Parameters};
+use crate::base::error::Result;
+use crate::experiment::{Testbed, Tick};
 use vcc_results::measure::Validity;
-use vcc_results::report::{CaseReport, Conditions, Figure, Report, RunReport, Study};
-use vcc_results::result::{Backend, Stack};
+use vcc_results::report::{Conditions, RunReport};
+use vcc_results::result::Stack;
 
 /// Making devices and connections, for both sides.
 const OVERHEAD_S: f64 = 2.0;
 
-/// Without emulated links there is no paper's stack to compare with.
-pub const STACK: Stack = Stack::Modern;
-
-/// All namespaces and devices are removed on return, also after Ctrl-C.
-pub fn run(
-    experiment: &Experiment,
-    options: &RunOptions,
-    progress: &mut dyn Progress,
-) -> Result<Report> {
-    system::require_root()?;
-    let cases = options.chosen(experiment.id(), experiment.cases(), |case| &case.name)?;
-    let _watch = interrupt::Watch::start()?;
-    let mut schedule = experiment.schedule(options.quick);
-    let stack = options.stack.unwrap_or(STACK);
-    schedule.runs = options.runs.unwrap_or(schedule.runs);
-    let runs = schedule.runs;
-    let times = Times::from(&schedule);
-    let pairs_s = |case: &&Case| f64::from(runs) * pair_s(times, case);
-    let mut runner = Runner {
-        times,
-        stack,
-        runs,
-        later_s: cases.iter().map(pairs_s).sum(),
-        seed: options.seed,
-        progress,
-    };
-    let mut reports = Vec::new();
-    for case in &cases {
-        reports.push(runner.case(case)?);
-    }
-    let study = Study {
-        id: experiment.id(),
-        title: experiment.title(),
-        paper: experiment.paper(),
-        scale: experiment.scale(),
-        metrics: METRICS.iter().map(|(name, text, _)| (*name, *text)).collect(),
-        in_short: None,
-        conditions: Conditions {
-            stack,
-            backend: Backend::Live,
-            quick: options.quick,
-            seed: options.seed,
-            schedule,
-            full_schedule: experiment.schedule(false),
-        },
-        complete: cases.len() == experiment.cases().len(),
-    };
-    let expected: Vec<_> = cases.iter().map(|case| &case.expect).collect();
-    Ok(study.report(reports, &expected, |cases| Figure::by_case(cases, experiment.plot())))
-}
-
-fn metric_names() -> Vec<&'static str> {
-    METRICS.iter().map(|(name, ..)| *name).collect()
-}
-
-fn pair_s(times: Times, case: &Case) -> f64 {
-    times.of_pair(case).as_secs_f64() + OVERHEAD_S
-}
-
-struct Runner<'a> {
+pub struct WireTestbed {
     times: Times,
     stack: Stack,
-    runs: u32,
-    /// Time that the cases after this one take.
-    later_s: f64,
     seed: u64,
-    progress: &'a mut dyn Progress,
+    /// The devices of both sides, and the name of the case that has them.
+    wires: Option<(String, [Wire; 2])>,
 }
 
-impl Runner<'_> {
-    /// Repeats a case until enough runs are valid, or as many are not.
-    fn case(&mut self, case: &Case) -> Result<CaseReport> {
-        let wire = || Wire::create(self.stack == Stack::Modern);
-        let wires = [wire()?, wire()?];
-        self.later_s -= f64::from(self.runs) * pair_s(self.times, case);
-        let mut runs: Vec<RunReport> = Vec::new();
-        let mut valid = 0;
-        for attempt in 0..2 * self.runs {
-            if valid == self.runs {
-                break;
-            }
-            let run = self.pair(&wires, case, attempt, valid + 1)?;
-            valid += u32::from(run.valid);
-            runs.push(run);
-        }
-        Ok(CaseReport::from_runs(&case.name, self.runs, runs, &metric_names(), &case.expect))
+impl WireTestbed {
+    pub fn new(conditions: &Conditions) -> Self {
+        let Conditions { stack, seed, schedule, .. } = conditions;
+        Self { times: Times::from(schedule), stack: *stack, seed: *seed, wires: None }
     }
 
-    fn pair(
-        &mut self,
-        wires: &[Wire; 2],
-        case: &Case,
-        attempt: u32,
-        run: u32,
-    ) -> Result<RunReport> {
-        let (name, runs, progress) = (case.name.as_str(), self.runs, &mut *self.progress);
-        let later_s = self.later_s + f64::from(runs - run) * pair_s(self.times, case);
-        let pair = pair::run(wires, case, self.times, attempt, &mut |left_s| {
-            let left_s = left_s + later_s;
-            progress.note(&Event::Tick { case: name, run, runs, left_s, virtual_time: None });
-        });
-        // Ctrl-C also ends the programs that a run starts; their errors are not reported.
-        let pair = if interrupt::is_pending() { Err(Error::Interrupted) } else { pair }?;
-        let report = report(&pair, self.seed);
-        self.progress.note(&Event::Done {
-            case: &case.name,
-            run,
-            runs: self.runs,
-            valid: report.valid,
-            reasons: &report.reasons,
-            metrics: &report.metrics,
-        });
-        Ok(report)
+    /// Those of all runs of a case. Those of the case before are gone.
+    fn wires(&mut self, case: &str) -> Result<&[Wire; 2]> {
+        let kept = self.wires.take().filter(|(name, _)| name == case);
+        let wires = match kept {
+            Some((_, wires)) => wires,
+            None => {
+                let wire = || Wire::create(self.stack == Stack::Modern);
+                [wire()?, wire()?]
+            }
+        };
+        Ok(&self.wires.insert((case.into(), wires)).1)
+    }
+}
+
+impl Testbed<Parameters> for WireTestbed {
+    fn run_s(&self, case: &Case) -> f64 {
+        self.times.of_pair(&case.parameters).as_secs_f64() + OVERHEAD_S
+    }
+
+    fn run(&mut self, case: &Case, attempt: u32, tick: Tick) -> Result<RunReport> {
+        let (times, seed) = (self.times, self.seed);
+        let wires = self.wires(&case.name)?;
+        let tick = &mut |left_s| tick(left_s, None);
+        Ok(report(&pair::run(wires, &case.parameters, times, attempt, tick)?, seed))
     }
 }
 
@@ -144,8 +66,11 @@ fn report(pair: &Pair, seed: u64) -> RunReport {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
+    use super::super::WireKind;
     use super::*;
+    use crate::experiment;
+    use crate::experiment::RunOptions;
+    use vcc_results::report::Report;
     use vcc_testing::can_attach;
 
     const SMALL: &str = r#"
@@ -186,10 +111,10 @@ with = { proxy = "reno", receiver.ecn = true }
         if !can_attach() {
             return None;
         }
-        let experiment = parse("small.toml", SMALL).unwrap();
+        let experiment = experiment::parse::<WireKind>("small.toml", SMALL).unwrap();
         let options = RunOptions { cases: vec![name.into()], ..RunOptions::default() };
-        let mut report =
-            run(&experiment, &options, &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let mut report = experiment::run(&experiment, &options, &mut ())
+            .unwrap_or_else(|error| panic!("{error}"));
         let runs = &mut report.cases[0].runs;
         Some((runs.remove(0), report))
     }

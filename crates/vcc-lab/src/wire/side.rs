@@ -1,14 +1,14 @@
 //! One of the two sides of a pair: a wire with its treatment, and the traffic over it.
 
-use super::case::{Case, Treatment};
 use super::connections::{OpenFiles, PORT, accept_all, connect_all, own_file_table};
 use super::devices::{Limited, Place, Wire};
 use super::half::{Half, Mark};
-use super::meter::Reading;
+use super::parameters::{Parameters, Treatment};
 use super::traffic::{self, Progress};
 use super::translated::{Attached, PassedBy};
 use crate::backend::live::hosts::Proxy;
 use crate::base::error::Result;
+use crate::base::meter::Reading;
 use crate::base::system::now_ns;
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -24,7 +24,7 @@ const RECEIVER_CPU: usize = 1;
 /// A side before its connections are made.
 pub struct Side<'a> {
     wire: &'a Wire,
-    case: &'a Case,
+    case: &'a Parameters,
     /// The address that the sender connects to.
     to: SocketAddr,
     attached: Attached,
@@ -35,7 +35,7 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    pub fn treat(wire: &'a Wire, case: &'a Case, treatment: &Treatment) -> Result<Self> {
+    pub fn treat(wire: &'a Wire, case: &'a Parameters, treatment: &Treatment) -> Result<Self> {
         wire.set_ecn(Place::Sender, treatment.sender.ecn)?;
         wire.set_ecn(Place::Receiver, treatment.receiver.ecn)?;
         let limited = treatment.rate_limit_bps.map(|bps| wire.limit(bps)).transpose()?;

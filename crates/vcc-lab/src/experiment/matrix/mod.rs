@@ -5,8 +5,8 @@ mod read;
 mod tests;
 mod text;
 
-use super::change::{lay_over, take};
-use super::locate::{Problem, Step};
+use super::overlay::{lay_over, take};
+use super::problem::{Problem, Step};
 use read::{axes, changes, check_placeholders, exclusions, template};
 use std::borrow::Cow;
 use text::{Piece, matches, pieces};

@@ -1,6 +1,6 @@
 //! The parts of a matrix, as they are written, each checked at its place.
 
-use super::super::locate::{Problem, Step};
+use super::super::problem::{Problem, Step};
 use super::text::{Piece, pieces};
 use super::{Axis, AxisValue, Kind, Override, under};
 use toml::Spanned;

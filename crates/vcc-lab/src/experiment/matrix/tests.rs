@@ -1,5 +1,9 @@
 use super::super::document::Document;
+use super::super::locate::Source;
 use super::text::matches;
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::Deserializer;
 
 const MATRIX: &str = r#"
 [[cases]]
@@ -76,8 +80,9 @@ value = "text"
 "#;
 
 fn read(source: &str) -> toml::Table {
-    let document = Document::parse(source).map_err(|it| it.at("f.toml", source)).unwrap();
-    document.read().unwrap()
+    let document = Document::parse(source).unwrap();
+    let table = Spanned::new(document.span(), document.table().clone());
+    toml::Table::deserialize(Deserializer::from(table)).unwrap()
 }
 
 #[test]
@@ -210,7 +215,7 @@ fn mistakes_are_one_line_with_the_place_and_the_next_step() {
         let source = MATRIX.replacen(old, new, 1);
         let source = if new == many { source.replacen("-{mtu}", "-{mtu}-{b}", 1) } else { source };
         let problem = Document::parse(&source).err().expect(expected);
-        let error = problem.at("f.toml", &source).to_string();
+        let error = Source::new("f.toml", &source).error(problem).to_string();
         assert!(error.contains(expected), "{error}");
         assert!(!error.contains('\n'), "{error}");
     }

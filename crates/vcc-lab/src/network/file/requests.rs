@@ -1,6 +1,6 @@
 //! Requests: what they weigh, and what a server asks of others to respond.
 
-use super::bounded::{Bytes, Calls};
+use crate::experiment::bounded::{Bytes, Calls};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,8 @@
 use crate::backend::virtual_time::{TimeTaken, prepare, run_timed};
 use crate::base::error::{Error, Result};
 use crate::base::{interrupt, system};
-use crate::experiment::{self, Experiment};
+use crate::experiment::{self, Experiment, Kind};
+use crate::network::NetworkKind;
 use crate::scenario::Scenario;
 use vcc_results::result::Schedule;
 use vcc_uml::Kernel;
@@ -44,7 +45,7 @@ pub struct Timing {
 /// A kernel for the guests, and an eye on Ctrl-C.
 pub struct Bench {
     kernel: Kernel,
-    experiment: Experiment,
+    experiment: Experiment<NetworkKind>,
     _watch: interrupt::Watch,
 }
 
@@ -53,7 +54,7 @@ impl Bench {
     /// Not root, or there is no kernel and none can be built.
     pub fn prepare() -> Result<Self> {
         system::require_root()?;
-        let experiment = experiment::parse("bench.toml", SOURCE)?;
+        let experiment = experiment::parse::<NetworkKind>("bench.toml", SOURCE)?;
         let watch = interrupt::Watch::start()?;
         Ok(Self { kernel: prepare()?, experiment, _watch: watch })
     }
@@ -75,13 +76,13 @@ impl Bench {
     }
 
     fn scenario(&self, load: &Load, schedule: &Schedule) -> Result<Scenario> {
-        let case = self.experiment.cases().iter().find(|case| case.name == load.name);
+        let case = self.experiment.cases.iter().find(|case| case.name == load.name);
         let case = case.ok_or_else(|| Error::NoSuchCase {
-            experiment: self.experiment.id().into(),
+            experiment: self.experiment.header.id.clone(),
             case: load.name.into(),
             known: String::new(),
         })?;
-        let stack = self.experiment.stack();
+        let stack = self.experiment.kind.stack(None);
         self.experiment.scenario(case, schedule, stack, &|name| name.to_owned())
     }
 }
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn every_load_is_a_scenario_that_can_be_run() {
-        let experiment = experiment::parse("bench.toml", SOURCE).unwrap();
-        let cases: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
+        let experiment = experiment::parse::<NetworkKind>("bench.toml", SOURCE).unwrap();
+        let cases: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
         for load in LOADS {
             assert!(cases.contains(&load.name), "{}", load.name);
         }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::str::FromStr;
 
-use super::bounded::Kib;
+use crate::experiment::bounded::Kib;
 use vcc_engine::{BufferPolicy, Mode};
 use vcc_policy::{KEYS, Key, Scalar, Settings, Surface, Value};
 

@@ -1,7 +1,7 @@
 //! Senders and receivers, where it is not each guest to its receiver.
 
-use super::bounded::{Share, Workers};
 use super::group::Group;
+use crate::experiment::bounded::{Share, Workers};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use vcc_traffic::Pattern;

@@ -1,5 +1,8 @@
 use super::*;
 use crate::backend::{live, virtual_time};
+use crate::scenario::{self, Scenario, Scheduler, Share};
+use crate::translation::Vcc;
+use vcc_results::result::Schedule;
 use vcc_traffic::Pattern;
 use vcc_traffic::requests::{Call, Kind};
 
@@ -40,17 +43,21 @@ kind = "goodput"
 name = "without"
 "#;
 
+fn parse(name: &str, text: &str) -> Result<Experiment<NetworkKind>> {
+    experiment::parse(name, text)
+}
+
 /// The small experiment with more after its last line, which is in its only case.
-fn with(more: &str) -> Result<Experiment> {
+fn with(more: &str) -> Result<Experiment<NetworkKind>> {
     parse("small.toml", &format!("{SMALL}{more}\n"))
 }
 
-fn try_scenario(experiment: &Experiment) -> Result<Scenario> {
+fn try_scenario(experiment: &Experiment<NetworkKind>) -> Result<Scenario> {
     let quick = experiment.schedule(true);
-    experiment.scenario(&experiment.cases()[0], &quick, Stack::NewReno, &|name| name.to_owned())
+    experiment.scenario(&experiment.cases[0], &quick, Stack::NewReno, &|name| name.to_owned())
 }
 
-fn scenario(experiment: &Experiment) -> Scenario {
+fn scenario(experiment: &Experiment<NetworkKind>) -> Scenario {
     try_scenario(experiment).unwrap()
 }
 
@@ -62,7 +69,7 @@ fn refused(source: &str) -> String {
 fn a_headline_is_of_what_there_is() {
     let with = |headline: &str| format!("headline = \"{headline}\"\n{SMALL}");
     let headline = parse("small.toml", &with("ratio without")).unwrap();
-    assert_eq!(headline.headline().unwrap().case, "without");
+    assert_eq!(headline.header.headline.unwrap().case, "without");
     for (headline, told) in [
         ("x without", "small.toml:1: headline: there is no metric 'x'"),
         ("ratio x", "small.toml:1: headline: there is no case 'x'"),
@@ -93,7 +100,7 @@ fn a_closing_sentence_is_of_what_there_is() {
 fn a_case_changes_only_what_it_names() {
     let more = "guests.legacy = { vcc.mode = \"enforce\", tso = false }\nnetwork.rate_mbps = 100";
     let experiment = with(more).unwrap();
-    let case = &experiment.cases()[0];
+    let case = &experiment.cases[0].parameters;
     assert_eq!((case.network.rate_bps, case.network.edge_rate_bps), (100_000_000, 100_000_000));
     assert_eq!((case.network.delay_ns, case.network.mtu_bytes), (250_000, 1500));
     let guests = scenario(&experiment).guests;
@@ -108,7 +115,7 @@ fn a_table_in_a_case_is_laid_over_that_of_the_file() {
         SMALL.replace("ecn = false", "ecn = false\nvcc = { underlay = \"reno\", prr = false }");
     let more = "guests.legacy.vcc = { mode = \"enforce\", prr = true }\nreceivers.ecn = false";
     let experiment = parse("small.toml", &format!("{source}{more}\n")).unwrap();
-    let case = &experiment.cases()[0];
+    let case = &experiment.cases[0].parameters;
     let expected: Vcc =
         toml::from_str("mode = \"enforce\"\nunderlay = \"reno\"\nprr = true").unwrap();
     assert_eq!(case.groups[1].vcc, expected);
@@ -147,12 +154,13 @@ fn a_mix_is_one_case_a_row() {
     let more = "mixes = [[9, 1], [1, 9]]\nexpect.ratio = { relative_to = \"base\", max = 1 }\n\
                 [[cases]]\nname = \"base\"\nmixes = [[9, 1]]\n[[cases]]\nname = \"base-1-9\"";
     let experiment = with(more).unwrap();
-    let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
+    let names: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["without-9-1", "without-1-9", "base-9-1", "base-1-9"]);
-    let case = &experiment.cases()[1];
-    let groups: Vec<usize> = case.flows.iter().map(|flow| flow.group).collect();
+    let case = &experiment.cases[1];
+    let groups: Vec<usize> = case.parameters.flows.iter().map(|flow| flow.group).collect();
     assert_eq!(groups, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
-    assert_eq!((case.x, case.series.as_str()), (1.0, "without"));
+    let Parameters { x, series, .. } = &case.parameters;
+    assert_eq!((*x, series.as_str()), (1.0, "without"));
     let relative_to = case.expect["ratio"].relative_to.as_deref();
     assert_eq!(relative_to, Some("base-1-9"), "the same mix is the one to compare with");
 }
@@ -162,14 +170,15 @@ fn counts_of_a_group_are_one_case_a_number() {
     let more = "counts.legacy = [1, 4]\nexpect.ratio = { relative_to = \"base\", max = 1 }\n\
                 [[cases]]\nname = \"base\"\npanel = \"b\"\ncounts.legacy = [4, 1]";
     let experiment = with(more).unwrap();
-    let names: Vec<&str> = experiment.cases().iter().map(|case| case.name.as_str()).collect();
+    let names: Vec<&str> = experiment.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["without-1", "without-4", "base-4", "base-1"]);
-    let [_, four, base, _] = experiment.cases() else { panic!("four cases") };
+    let [_, four, base, _] = &experiment.cases[..] else { panic!("four cases") };
+    assert_eq!(four.expect["ratio"].relative_to.as_deref(), Some("base-4"));
+    let (four, base) = (&four.parameters, &base.parameters);
     let groups: Vec<usize> = four.flows.iter().map(|flow| flow.group).collect();
     assert_eq!(groups, [0, 0, 1, 1, 1, 1], "the other group keeps its number");
     assert_eq!((four.x, four.series.as_str(), four.panel.as_str()), (4.0, "without", ""));
-    assert_eq!(four.expect["ratio"].relative_to.as_deref(), Some("base-4"));
-    assert_eq!(experiment.placed(base).panel, "b");
+    assert_eq!(experiment.kind.placed(base).panel, "b");
 }
 
 /// An error in a case of a matrix names the entry, the case, and the line of the value.
@@ -179,9 +188,12 @@ fn an_error_in_a_case_of_a_matrix_names_both() {
                   guests.legacy.count = \"{count}\"\nmatrix.mtu = [1500, 9000]\n\
                   matrix.count = [0, 4]\n";
     let experiment = with(matrix).unwrap();
-    let cases = experiment.cases().iter();
+    let cases = experiment.cases.iter();
     let made: Vec<_> = cases
-        .map(|case| (case.name.as_str(), case.network.mtu_bytes, case.network.guests))
+        .map(|case| {
+            let network = &case.parameters.network;
+            (case.name.as_str(), network.mtu_bytes, network.guests)
+        })
         .collect();
     let expected = [
         ("without", 1500, 3),
@@ -219,7 +231,7 @@ fn an_error_in_a_case_of_a_matrix_names_both() {
 #[test]
 fn quick_and_stack_make_another_scenario() {
     let experiment = with("").unwrap();
-    let case = &experiment.cases()[0];
+    let case = &experiment.cases[0];
     let quick = experiment.schedule(true);
     assert_eq!(quick, Schedule { warm_up_s: 0.0, measured_s: 1.0, runs: 1 });
     let name = |name: &str| format!("kernel's {name}");
@@ -356,7 +368,7 @@ fn switches_of_the_papers_stack_are_for_it_alone() {
     let experiment = with(more).unwrap();
     let switches = |stack| {
         let quick = experiment.schedule(true);
-        let case = &experiment.cases()[0];
+        let case = &experiment.cases[0];
         let scenario = experiment.scenario(case, &quick, stack, &|name| name.to_owned()).unwrap();
         scenario.guests[2].tcp.parameters().collect::<Vec<_>>()
     };
@@ -462,7 +474,7 @@ fn mesh(flows: &str) -> String {
 fn flows_of(source: &str) -> Vec<(String, usize, usize)> {
     let experiment = parse("small.toml", source).unwrap_or_else(|error| panic!("{error}"));
     let flows = scenario(&experiment).flows;
-    let named = |group: usize| experiment.groups()[group].to_owned();
+    let named = |group: usize| experiment.kind.groups()[group].to_owned();
     flows.iter().map(|flow| (named(flow.group), flow.sender, flow.receiver)).collect()
 }
 
@@ -627,7 +639,8 @@ fn a_case_changes_flows_and_hosts_know_their_peers() {
 fn switches_may_have_a_memory_of_a_size() {
     let source = SMALL
         .replace("rate_mbps = 10", "rate_mbps = 10\nswitch_memory = { bytes = 9000, alpha = 0.5 }");
-    let memory = parse("small.toml", &source).unwrap().cases()[0].network.memory.clone().unwrap();
+    let memory = parse("small.toml", &source).unwrap();
+    let memory = memory.cases[0].parameters.network.memory.clone().unwrap();
     assert_eq!((memory.bytes, memory.alpha), (9000, 0.5));
 }
 

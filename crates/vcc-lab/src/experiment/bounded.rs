@@ -44,6 +44,9 @@ bounded! {
     Alpha: f64 = 0.001 to 1000.0;
     Segs: u32 = 1 to 65_535;
     Bytes: u32 = 1 to 1_073_741_824;
+    /// Connections between the same two addresses, so each takes a source port; Linux has about
+    /// 28,000 ephemeral ports.
+    WireFlows: u32 = 1 to 20_000;
     /// A driver domain's buffer, which takes at least a few super-segments.
     Kib: u32 = 256 to 1_048_576;
     Ms: u32 = 1 to 60_000;
@@ -63,14 +66,8 @@ impl Default for MtuBytes {
     }
 }
 
-impl Default for Phases {
-    fn default() -> Self {
-        Self(1)
-    }
-}
-
 impl Count {
-    pub(super) const NONE: Self = Self(0);
+    pub const NONE: Self = Self(0);
 }
 
 impl Default for Calls {
@@ -81,14 +78,14 @@ impl Default for Calls {
 
 impl Ms {
     /// A time slice.
-    pub(super) const XENS: Self = Self(30);
+    pub const XENS: Self = Self(30);
 }
 
 impl CpuUs {
-    pub(super) const NONE: Self = Self(0);
+    pub const NONE: Self = Self(0);
 }
 
 impl Percent {
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const ALL: Self = Self(100);
+    pub const NONE: Self = Self(0);
+    pub const ALL: Self = Self(100);
 }

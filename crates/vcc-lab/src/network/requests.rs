@@ -1,20 +1,21 @@
 //! The requests of a case: names become numbers, and each call goes out from where it is made.
 
-use super::file::{File, FlowGroup, FlowPattern, Group, Share};
-use super::locate::{Problem, field};
+use super::file::{FlowGroup, FlowPattern, Group, Tables};
+use crate::experiment::bounded::Share;
+use crate::experiment::problem::{Problem, field};
 use vcc_traffic::Pattern;
 use vcc_traffic::requests::{Call, Kind};
 
 type Checked<T> = Result<T, Problem>;
 
 /// The number of a request.
-fn kind_of(file: &File, name: &str) -> Option<usize> {
-    file.requests.keys().position(|known| known == name)
+fn kind_of(tables: &Tables, name: &str) -> Option<usize> {
+    tables.requests.keys().position(|known| known == name)
 }
 
 /// What the clients of a group ask for.
 pub(super) fn asks(
-    file: &File,
+    tables: &Tables,
     group: &FlowGroup,
 ) -> Result<Vec<(usize, u32)>, (&'static str, String)> {
     let is_requests = matches!(group.traffic, Pattern::Requests(_));
@@ -28,22 +29,22 @@ pub(super) fn asks(
         }
     }
     let number = |(name, share): (&String, &Share)| {
-        let kind = kind_of(file, name).ok_or_else(|| format!("there is no request '{name}'"));
+        let kind = kind_of(tables, name).ok_or_else(|| format!("there is no request '{name}'"));
         kind.map(|kind| (kind, share.get())).map_err(|text| ("asks", text))
     };
     group.asks.iter().map(number).collect()
 }
 
 /// The file's requests by number, with the numbers of a case's groups of flows.
-pub(super) fn kinds(file: &File, groups: &[FlowGroup]) -> Checked<Vec<Kind>> {
+pub(super) fn kinds(tables: &Tables, groups: &[FlowGroup]) -> Checked<Vec<Kind>> {
     let mut kinds = Vec::new();
-    for (name, request) in &file.requests {
+    for (name, request) in &tables.requests {
         let mut calls = Vec::new();
         for (index, call) in request.calls.iter().enumerate() {
             let refused = |field: &str, text| {
                 Err(Problem::new(field!["requests", name, "calls", index, field], text))
             };
-            let Some(kind) = kind_of(file, &call.request) else {
+            let Some(kind) = kind_of(tables, &call.request) else {
                 return refused("request", format!("there is no request '{}'", call.request));
             };
             let Some(group) = groups.iter().position(|group| group.name == call.flows) else {
@@ -62,8 +63,8 @@ pub(super) fn kinds(file: &File, groups: &[FlowGroup]) -> Checked<Vec<Kind>> {
             calls,
         });
     }
-    check_ends(file, &kinds)?;
-    check_places(file, &kinds, groups)?;
+    check_ends(tables, &kinds)?;
+    check_places(tables, &kinds, groups)?;
     Ok(kinds)
 }
 
@@ -72,23 +73,23 @@ fn is_of_server(group: &FlowGroup) -> bool {
 }
 
 /// No request leads to another of its own kind.
-fn check_ends(file: &File, kinds: &[Kind]) -> Checked<()> {
+fn check_ends(tables: &Tables, kinds: &[Kind]) -> Checked<()> {
     let mut ends = vec![false; kinds.len()];
     for _ in kinds {
         for (number, kind) in kinds.iter().enumerate() {
             ends[number] = kind.calls.iter().all(|call| ends[call.kind]);
         }
     }
-    let endless = file.requests.keys().zip(ends).find(|(_, ends)| !ends);
+    let endless = tables.requests.keys().zip(ends).find(|(_, ends)| !ends);
     endless.map_or(Ok(()), |(name, _)| {
         Err(Problem::new(field!["requests", name, "calls"], "its calls lead back to itself"))
     })
 }
 
 /// A server asks over flows of its own.
-fn check_places(file: &File, kinds: &[Kind], groups: &[FlowGroup]) -> Checked<()> {
+fn check_places(tables: &Tables, kinds: &[Kind], groups: &[FlowGroup]) -> Checked<()> {
     let asked = groups.iter().enumerate().flat_map(|(number, group)| {
-        let kinds = group.asks.keys().filter_map(|name| kind_of(file, name));
+        let kinds = group.asks.keys().filter_map(|name| kind_of(tables, name));
         kinds.map(move |kind| (kind, number))
     });
     let called = kinds.iter().flat_map(|kind| &kind.calls).map(|call| (call.kind, call.group));
@@ -104,7 +105,7 @@ fn check_places(file: &File, kinds: &[Kind], groups: &[FlowGroup]) -> Checked<()
             "'{flows}' begin at '{from}', but over '{}' it is {server} that responds",
             groups[over].name
         );
-        let name = file.requests.keys().nth(kind).map_or("", |name| name);
+        let name = tables.requests.keys().nth(kind).map_or("", |name| name);
         return Err(Problem::new(field!["requests", name, "calls", index, "flows"], text));
     }
     Ok(())

@@ -1,10 +1,12 @@
 //! Groups of guests, and the receivers.
 
-use super::bounded::{Count, DelayUs, IntervalUs, Kib, Mbps, ModerationUs, Ms, Segs, Workers};
-use super::vcc::Vcc;
 use super::vcpu::Vcpu;
 use crate::cheats::Cheat;
+use crate::experiment::bounded::{
+    Count, DelayUs, IntervalUs, Kib, Mbps, ModerationUs, Ms, Segs, Workers,
+};
 use crate::scenario::TcpSwitches;
+use crate::translation::Vcc;
 use serde::Deserialize;
 use vcc_traffic::Pattern;
 

@@ -1,46 +1,28 @@
-//! The format of experiment files.
+//! The format of experiment files with a `[network]`.
 
-mod bounded;
 mod flows;
 mod group;
 mod requests;
-mod vcc;
 mod vcpu;
 
-pub use bounded::{Bytes, Ms};
-pub(super) use bounded::{Count, IntervalUs, ModerationUs, Percent, Share};
-pub(super) use flows::{FlowGroup, FlowPattern};
-pub(super) use group::{Group, Receivers};
-pub(super) use requests::Request;
-pub use vcc::{Vcc, VccMode};
-pub(super) use vcpu::{Background, Core, SchedulerKind, Vcpu};
+pub use flows::{FlowGroup, FlowPattern};
+pub use group::{Group, Receivers};
+pub use requests::Request;
+pub use vcpu::{Background, Core, SchedulerKind, Vcpu};
 
-use super::duration::Quick;
+use crate::experiment::bounded::{Alpha, Bytes, Count, DelayUs, IntervalUs, Mbps, MtuBytes};
 use crate::scenario::{Family, HostForm};
-use bounded::{Alpha, DelayUs, Mbps, MtuBytes, Phases};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use vcc_fabric::{AnyQueue, TopologyKind};
 use vcc_results::measure::MetricSpec;
-use vcc_results::report::{Expectation, Headline, InShort, Plot};
-use vcc_results::result::{Backend, Schedule, Stack};
+use vcc_results::report::{InShort, Plot};
+use vcc_results::result::{Backend, Stack};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
-    pub id: String,
-    pub title: String,
-    /// The paper's experiment and its measurement.
-    pub paper: String,
-    /// Differences from the paper.
-    #[serde(default)]
-    pub scale: Option<String>,
-    /// What it shows, in a sentence, and the figure that shows it: for the table of all results.
-    #[serde(default)]
-    pub claim: Option<String>,
-    #[serde(default)]
-    pub headline: Option<Headline>,
+pub struct Tables {
     pub network: Network,
     #[serde(default)]
     pub hosts: HostForm,
@@ -58,7 +40,6 @@ pub(super) struct File {
     /// Windows that flows share, by their names.
     #[serde(default)]
     pub pools: BTreeMap<String, Bytes>,
-    pub duration: Duration,
     #[serde(default)]
     pub observe: Observe,
     /// Read here to be checked; the value that a case makes of it applies.
@@ -72,14 +53,13 @@ pub(super) struct File {
     #[serde(default)]
     pub requests: BTreeMap<String, Request>,
     pub metrics: Vec<MetricSpec>,
-    pub cases: Vec<CaseSpec>,
     pub plot: Plot,
     /// The sentence that a run of it ends with.
     #[serde(default)]
     pub in_short: Option<InShort>,
 }
 
-impl File {
+impl Tables {
     /// Names of the groups of flows in metrics and reports.
     pub fn flow_groups(&self) -> impl Iterator<Item = &str> {
         let guests = self.guests.iter().filter(|_| self.flows.is_empty());
@@ -90,7 +70,7 @@ impl File {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Network {
+pub struct Network {
     pub topology: TopologyKind,
     /// Rate of the bottleneck.
     pub rate_mbps: Mbps,
@@ -116,35 +96,16 @@ pub(super) struct Network {
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SwitchMemory {
+pub struct SwitchMemory {
     pub bytes: Bytes,
     /// A queue's limit, as a multiple of the free memory.
     pub alpha: Alpha,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Duration {
-    pub warm_up_s: f64,
-    pub measured_s: f64,
-    pub runs: u32,
-    /// Equal parts of the measured time, in which flows can join and leave.
-    #[serde(default)]
-    pub phases: Phases,
-    pub quick: Quick,
-}
-
-impl Duration {
-    pub fn schedule(&self, quick: bool) -> Schedule {
-        let Self { warm_up_s, measured_s, runs, .. } = *self;
-        if quick { self.quick.schedule() } else { Schedule { warm_up_s, measured_s, runs } }
-    }
-}
-
 /// The tables of a file that a case can change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Setup {
+pub struct Setup {
     pub network: Network,
     #[serde(default)]
     pub cores: BTreeMap<String, Core>,
@@ -158,7 +119,7 @@ pub(super) struct Setup {
 /// Sampling besides the counters.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Observe {
+pub struct Observe {
     /// Sample the senders' windows this often.
     #[serde(default)]
     pub windows_every_us: Option<IntervalUs>,
@@ -178,8 +139,7 @@ pub(super) struct Observe {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CaseSpec {
-    pub name: String,
+pub struct CaseTable {
     /// The next four change what the file says under the same names: see [`super::change`].
     #[serde(default, rename = "network")]
     pub _network: IgnoredAny,
@@ -211,8 +171,6 @@ pub(super) struct CaseSpec {
     /// The part of the figure that the curve is in.
     #[serde(default)]
     pub panel: String,
-    #[serde(default)]
-    pub expect: BTreeMap<String, Expectation>,
 }
 
 fn usual_floor() -> f64 {

@@ -1,19 +1,17 @@
 //! From a file to its cases: changes applied, mixes multiplied out, everything checked.
 
-use super::cases::{check_expectations, check_names};
 use super::change;
-use super::document::Document;
-use super::file::{
-    Core, Count, File, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup, Vcc, VccMode,
-    Vcpu,
-};
+use super::file::{Core, FlowGroup, Group, Network, Receivers, SchedulerKind, Setup, Tables, Vcpu};
 use super::flows::{self, Hosts};
-use super::locate::{Problem, Step, field};
 use super::requests;
+use super::{Case, File};
+use crate::experiment::bounded::Count;
+use crate::experiment::problem::{Problem, Step, field};
+use crate::experiment::{Document, Entry};
 use crate::scenario::{Flow, HostForm};
+use crate::translation::{Vcc, VccMode};
 use std::collections::{BTreeMap, BTreeSet};
 use vcc_fabric::{HostId, MemorySpec, NetworkSpec, QueueSpec, Tiers};
-use vcc_results::report::Expectation;
 use vcc_traffic::requests::Kind;
 
 type Checked<T> = Result<T, Problem>;
@@ -21,10 +19,9 @@ type Checked<T> = Result<T, Problem>;
 /// The most hosts that one machine carries.
 const MOST_GUESTS: u32 = 250;
 
-/// One case, ready to be run.
+/// What a run must know of its case.
 #[derive(Debug, Clone)]
-pub struct Case {
-    pub name: String,
+pub struct Parameters {
     pub network: NetworkSpec,
     /// In the order of the file, with as many guests as the case has of each.
     pub groups: Vec<Group>,
@@ -36,16 +33,12 @@ pub struct Case {
     pub cores: BTreeMap<String, Core>,
     pub goodput_floor: f64,
     pub ring_overflows: bool,
-    pub expect: BTreeMap<String, Expectation>,
     pub x: f64,
     pub series: String,
     pub panel: String,
-    /// The entry of the file that it comes from, and what its mix or count added to the name.
-    pub(super) spec: usize,
-    suffix: String,
 }
 
-impl Case {
+impl Parameters {
     /// The congestion controls that its guests run.
     pub fn congestion_controls(&self) -> BTreeSet<&str> {
         let present = self.groups.iter().filter(|group| group.count.get() > 0);
@@ -55,29 +48,34 @@ impl Case {
 
 pub(super) fn cases(file: &File, document: &Document) -> Checked<Vec<Case>> {
     let mut all = Vec::new();
-    for (index, spec) in file.cases.iter().enumerate() {
-        let at = field!["cases", index];
-        if let Some(name) = spec.guests.keys().find(|name| !has_group(file, name)) {
+    for (index, entry) in file.entries.iter().enumerate() {
+        let (at, spec) = (field!["cases", index], &entry.own);
+        if let Some(name) = spec.guests.keys().find(|name| !has_group(&file.tables, name)) {
             let text = format!("there is no group of guests '{name}'");
             return Err(Problem::new(under(&at, &["guests".into(), name.into()]), text));
         }
-        let has_flows = |name: &str| file.flows.iter().any(|group| group.name == name);
+        let has_flows = |name: &str| file.tables.flows.iter().any(|group| group.name == name);
         if let Some(name) = spec.flows.keys().find(|name| !has_flows(name)) {
             let text = format!("there is no group of flows '{name}'");
             return Err(Problem::new(under(&at, &["flows".into(), name.into()]), text));
         }
         let setup = change::setup(document, index)?;
         for variant in variants(file, index)? {
-            all.push(case(file, setup.clone(), index, variant)?);
+            let suffix = variant.suffix.clone();
+            let case = Case {
+                name: format!("{}{suffix}", entry.name),
+                expect: entry.expect.clone(),
+                entry: index,
+                parameters: parameters(file, setup.clone(), index, variant)?,
+            };
+            all.push((case, suffix));
         }
     }
-    check_names(all.iter().map(|case| (case.spec, case.name.as_str())))?;
-    check_relations(file, &mut all)?;
-    Ok(all)
+    Ok(of_equal_mixes(all))
 }
 
-fn has_group(file: &File, name: &str) -> bool {
-    file.guests.iter().any(|group| group.name == name)
+fn has_group(tables: &Tables, name: &str) -> bool {
+    tables.guests.iter().any(|group| group.name == name)
 }
 
 /// The values that distinguish the cases of one entry.
@@ -90,15 +88,15 @@ struct Variant {
 }
 
 fn variants(file: &File, index: usize) -> Checked<Vec<Variant>> {
-    let spec = &file.cases[index];
+    let spec = &file.entries[index].own;
     let at = field!["cases", index];
     let mut all = Vec::new();
     for (row, mix) in spec.mixes.iter().enumerate() {
-        if mix.len() != file.guests.len() {
+        if mix.len() != file.tables.guests.len() {
             let text = format!(
                 "has {} counts, but there are {} groups of guests",
                 mix.len(),
-                file.guests.len()
+                file.tables.guests.len()
             );
             return Err(Problem::new(under(&at, &["mixes".into(), row.into()]), text));
         }
@@ -113,7 +111,7 @@ fn variants(file: &File, index: usize) -> Checked<Vec<Variant>> {
         return Err(Problem::new(under(&at, &["counts".into()]), text));
     }
     for (name, counts) in &spec.counts {
-        let Some(group) = file.guests.iter().position(|group| group.name == *name) else {
+        let Some(group) = file.tables.guests.iter().position(|group| group.name == *name) else {
             let text = format!("there is no group of guests '{name}'");
             return Err(Problem::new(under(&at, &["counts".into(), name.into()]), text));
         };
@@ -129,11 +127,11 @@ fn variants(file: &File, index: usize) -> Checked<Vec<Variant>> {
     Ok(all)
 }
 
-fn case(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Case> {
-    let spec = &file.cases[index];
+fn parameters(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Parameters> {
+    let Entry { name, own: spec, .. } = &file.entries[index];
     let at = field!["cases", index];
     let Setup { network, cores, receivers, mut guests, flows: flow_groups } = setup;
-    let Variant { counts, suffix, x } = variant;
+    let Variant { counts, x, .. } = variant;
     for (group, count) in counts {
         guests[group].count = count;
     }
@@ -158,8 +156,8 @@ fn case(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Ca
     }
     let mut network = build_network(file, &network, &guests, &at)?;
     let peers = network.build().peers;
-    let hosts = Hosts { groups: &guests, peers: &peers, phases: file.duration.phases.get() };
-    let requests = requests::kinds(file, &flow_groups)?;
+    let hosts = Hosts { groups: &guests, peers: &peers, phases: file.header.duration.phases() };
+    let requests = requests::kinds(&file.tables, &flow_groups)?;
     let flows = case_flows(file, &hosts, &flow_groups, index)?;
     requests::check_guests(&guests, &flow_groups).map_err(|group| {
         let steps = ["guests".into(), (&group).into(), "cwnd_clamp_segs".into()];
@@ -167,8 +165,7 @@ fn case(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Ca
     })?;
     network.busiest = flows::busiest(&flows, count as usize);
     check_shadows(&guests, &flows, &at)?;
-    Ok(Case {
-        name: format!("{}{suffix}", spec.name),
+    Ok(Parameters {
         network,
         groups: guests,
         flows,
@@ -177,12 +174,9 @@ fn case(file: &File, setup: Setup, index: usize, variant: Variant) -> Checked<Ca
         cores,
         goodput_floor: spec.goodput_floor,
         ring_overflows: spec.ring_overflows,
-        expect: spec.expect.clone(),
         x: spec.x.unwrap_or(x),
-        series: spec.series.clone().unwrap_or_else(|| spec.name.clone()),
+        series: spec.series.clone().unwrap_or_else(|| name.clone()),
         panel: spec.panel.clone(),
-        spec: index,
-        suffix,
     })
 }
 
@@ -201,14 +195,14 @@ fn case_flows(
     let groups = if is_own { &own } else { groups };
     let mut flows = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let at = match file.cases[index].flows.contains_key(&group.name) {
+        let at = match file.entries[index].own.flows.contains_key(&group.name) {
             _ if is_own => field!["cases", index, "guests", &group.name],
             true => field!["cases", index, "flows", &group.name],
             false => field!["flows", number],
         };
         let refused =
             |(field, text): (&str, String)| Problem::new(under(&at, &[field.into()]), text);
-        let asks = requests::asks(file, group).map_err(refused)?;
+        let asks = requests::asks(&file.tables, group).map_err(refused)?;
         flows.extend(hosts.flows_of(number, group, &asks).map_err(refused)?);
     }
     Ok(flows)
@@ -247,7 +241,7 @@ fn check_vcpu(vcpu: Option<&Vcpu>, cores: &BTreeMap<String, Core>, at: &[Step]) 
 }
 
 fn check_form(file: &File, vcc: &Vcc, at: &[Step]) -> Checked<()> {
-    if vcc.mode == VccMode::Off || file.hosts == HostForm::Veth {
+    if vcc.mode == VccMode::Off || file.tables.hosts == HostForm::Veth {
         return Ok(());
     }
     let text = "a host of form 'tap' has no port for vcc to attach to: use hosts = \"veth\"";
@@ -260,11 +254,11 @@ fn build_network(
     groups: &[Group],
     at: &[Step],
 ) -> Checked<NetworkSpec> {
-    let Some(queue) = file.queues.get(&network.queue) else {
-        let known: Vec<&str> = file.queues.keys().map(String::as_str).collect();
+    let Some(queue) = file.tables.queues.get(&network.queue) else {
+        let known: Vec<&str> = file.tables.queues.keys().map(String::as_str).collect();
         let text = format!("there is no queue '{}': there are {}", network.queue, known.join(", "));
         let steps = ["network".into(), "queue".into()];
-        let is_changed = network.queue != file.network.queue;
+        let is_changed = network.queue != file.tables.network.queue;
         return Err(Problem::new(under(if is_changed { at } else { &[] }, &steps), text));
     };
     let bps = |mbps: f64| (mbps * 1e6) as u64;
@@ -288,8 +282,9 @@ fn build_network(
         busiest: 0,
         tiers: Tiers { leaves: network.leaves, spines: network.spines },
     };
-    let is_changed = spec.topology != file.network.topology
-        || (network.leaves, network.spines) != (file.network.leaves, file.network.spines);
+    let is_changed = spec.topology != file.tables.network.topology
+        || (network.leaves, network.spines)
+            != (file.tables.network.leaves, file.tables.network.spines);
     let at = if is_changed { at } else { &[] };
     let refused = |(field, text): (&str, String)| {
         Problem::new(under(at, &["network".into(), field.into()]), text)
@@ -308,26 +303,17 @@ fn edge_delays_ns(groups: &[Group]) -> BTreeMap<HostId, u64> {
 }
 
 /// A case that was made from a mix is compared with that of the same mix, if there is one.
-fn check_relations(file: &File, cases: &mut [Case]) -> Checked<()> {
-    let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
-    let check_metric = |name: &str| match file.metrics.iter().any(|spec| spec.name == name) {
-        true => Ok(()),
-        false => Err(format!("there is no metric '{name}'")),
-    };
-    let check_other = |name: &str| match names.iter().any(|known| known == name) {
-        true => Ok(()),
-        false => Err(format!("there is no case '{name}'")),
-    };
-    for case in cases {
+fn of_equal_mixes(mut cases: Vec<(Case, String)>) -> Vec<Case> {
+    let names: Vec<String> = cases.iter().map(|(case, _)| case.name.clone()).collect();
+    for (case, suffix) in &mut cases {
         for other in case.expect.values_mut().filter_map(|it| it.relative_to.as_mut()) {
-            let mixed = format!("{other}{}", case.suffix);
+            let mixed = format!("{other}{suffix}");
             if names.contains(&mixed) {
                 *other = mixed;
             }
         }
-        check_expectations(case.spec, &case.expect, check_metric, check_other)?;
     }
-    Ok(())
+    cases.into_iter().map(|(case, _)| case).collect()
 }
 
 fn under(base: &[Step], steps: &[Step]) -> Vec<Step> {

@@ -1,18 +1,14 @@
-//! One case, ready to be run.
+//! What a run must know of its case.
 
 use super::traffic::Demand;
 use crate::scenario::Translation;
-use std::collections::BTreeMap;
-use vcc_results::report::Expectation;
 
 #[derive(Debug, Clone)]
-pub struct Case {
-    pub name: String,
+pub struct Parameters {
     pub flows: usize,
     pub demand: Demand,
     pub without: Treatment,
     pub with: Treatment,
-    pub expect: BTreeMap<String, Expectation>,
 }
 
 #[derive(Debug, Clone)]

@@ -1,6 +1,10 @@
 //! From a file's `vcc` table to how vcc treats a guest.
 
-use super::file::{Bytes, Vcc, VccMode};
+mod table;
+
+pub use table::{Vcc, VccMode};
+
+use crate::experiment::bounded::Bytes;
 use crate::scenario::{PoolShare, Translation};
 use std::collections::BTreeMap;
 use vcc_domain::BufferSpec;

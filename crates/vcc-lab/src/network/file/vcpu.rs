@@ -1,6 +1,6 @@
 //! Cores that virtual CPUs share, and what the virtual CPUs compute besides the network.
 
-use super::bounded::{Count, CpuUs, Ms, Percent};
+use crate::experiment::bounded::{Count, CpuUs, Ms, Percent};
 use serde::Deserialize;
 
 /// A core that several virtual CPUs share.

@@ -1,15 +1,16 @@
 //! A case is its file with a few things changed: its tables are laid over the file's.
 
-use super::document::Document;
 use super::file::Setup;
+use crate::experiment::Document;
+use crate::experiment::overlay::{Entry, lay_over, take};
 use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeArray, DeString, DeTable, DeValue, Error};
+use toml::de::{DeArray, DeTable, DeValue, Deserializer, Error};
 
 /// The file's tables as one of its cases changes them.
 pub(super) fn setup(document: &Document, case: usize) -> Result<Setup, Error> {
     let file = document.table();
-    let case = case_table(file, case);
+    let case = document.cases().get(case).and_then(|case| case.get_ref().as_table());
     let mut setup = DeTable::new();
     for name in ["network", "cores", "receivers", "guests", "flows"] {
         let (base, change) = (entry(file, name), case.and_then(|case| entry(case, name)));
@@ -26,41 +27,12 @@ pub(super) fn setup(document: &Document, case: usize) -> Result<Setup, Error> {
         };
         setup.insert(key, value);
     }
-    Setup::deserialize(document.deserializer(setup))
+    Setup::deserialize(Deserializer::from(Spanned::new(document.span(), setup)))
 }
-
-type Entry<'a> = (Spanned<DeString<'a>>, Spanned<DeValue<'a>>);
 
 fn entry<'a>(table: &DeTable<'a>, name: &str) -> Option<Entry<'a>> {
     let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
     Some((key.clone(), value.clone()))
-}
-
-pub(super) fn take<'a>(table: &mut DeTable<'a>, name: &str) -> Option<Entry<'a>> {
-    let key = table.keys().find(|key| key.get_ref() == name)?.clone();
-    table.remove_entry(&key)
-}
-
-fn case_table<'t, 'a>(file: &'t DeTable<'a>, case: usize) -> Option<&'t DeTable<'a>> {
-    let (_, cases) = file.iter().find(|(key, _)| key.get_ref() == "cases")?;
-    cases.get_ref().as_array()?.get(case)?.get_ref().as_table()
-}
-
-/// Tables are laid over tables; anything else takes the place of what was there.
-pub(super) fn lay_over<'a>(base: &mut Spanned<DeValue<'a>>, change: Spanned<DeValue<'a>>) {
-    let is_table = matches!(change.get_ref(), DeValue::Table(_));
-    match (base.get_mut(), is_table) {
-        (DeValue::Table(base), true) => {
-            let DeValue::Table(change) = change.into_inner() else { return };
-            for (key, value) in change {
-                match base.get_mut(&key) {
-                    Some(old) => lay_over(old, value),
-                    None => drop(base.insert(key, value)),
-                }
-            }
-        }
-        _ => *base = change,
-    }
 }
 
 /// The groups of guests and of flows are lists of tables, changed by their names.
