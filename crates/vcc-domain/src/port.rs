@@ -1,4 +1,7 @@
 //! A port: parse, look up, engine, rewrite.
+//!
+//! It is a core, which all share, and parts, which see the core but no sibling. The port passes a frame
+//! through them, and does what concerns several.
 
 mod core;
 mod corrupt;
@@ -304,7 +307,7 @@ impl Port {
     }
 
     /// Shows the guest its first window of the buffer, behind a SYN-ACK.
-    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
+    fn open(&mut self, id: FlowId, out: &mut Out) {
         let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
             return;
         };
@@ -315,7 +318,7 @@ impl Port {
     }
 
     /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
-    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
+    fn end_held(&mut self, id: FlowId, is_reset: bool) {
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         held.clear(&mut self.core.buffer);
         held.hold.0.promises = 0;
@@ -331,7 +334,7 @@ impl Port {
         self.snooping.note_end(&mut self.core, id, is_reset);
     }
 
-    pub(super) fn forget(&mut self, id: FlowId) {
+    fn forget(&mut self, id: FlowId) {
         self.snooping.forget(&mut self.core, id);
         self.thinning.drop_ack(&mut self.core, id);
         if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
