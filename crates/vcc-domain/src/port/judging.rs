@@ -2,7 +2,7 @@
 
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
-use super::core::Core;
+use super::core::{Core, opens};
 use super::{Port, seconds};
 use crate::flow_view::Seen;
 use crate::frame::Direction;
@@ -112,14 +112,6 @@ impl Core {
         flow.judge_anew(&params);
         true
     }
-}
-
-/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed_connection.h`).
-pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
-    let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
-    let flags = u32::from(segment.flags);
-    flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
-        && !(is_signed && direction == Direction::ToGuest)
 }
 
 #[cfg(test)]
