@@ -181,9 +181,10 @@ impl Port {
             self.send_waiting(id, out);
         }
         self.split.record(&mut self.core, id);
-        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
-        let parsed = if is_read_again { read.ok() } else { None };
-        (verdict, Receipt::of_rewritten(parsed, &action))
+        if verdict != Verdict::Pass || !self.snooping.is_on() {
+            return (verdict, Receipt::unread());
+        }
+        (verdict, Receipt::of_rewritten(read.ok(), &action))
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
