@@ -1,4 +1,7 @@
 //! A port: parse, look up, engine, rewrite.
+//!
+//! It is a core, which all share, and parts, which see the core but no sibling. The port passes a frame
+//! through them, and does what concerns several.
 
 mod core;
 mod corrupt;
@@ -178,9 +181,10 @@ impl Port {
             self.send_waiting(id, out);
         }
         self.split.record(&mut self.core, id);
-        let is_read_again = verdict == Verdict::Pass && self.snooping.is_on();
-        let parsed = if is_read_again { read.ok() } else { None };
-        (verdict, Receipt::of_rewritten(parsed, &action))
+        if verdict != Verdict::Pass || !self.snooping.is_on() {
+            return (verdict, Receipt::unread());
+        }
+        (verdict, Receipt::of_rewritten(read.ok(), &action))
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
@@ -304,7 +308,7 @@ impl Port {
     }
 
     /// Shows the guest its first window of the buffer, behind a SYN-ACK.
-    pub(super) fn open(&mut self, id: FlowId, out: &mut Out) {
+    fn open(&mut self, id: FlowId, out: &mut Out) {
         let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
             return;
         };
@@ -315,7 +319,7 @@ impl Port {
     }
 
     /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
-    pub(super) fn end_held(&mut self, id: FlowId, is_reset: bool) {
+    fn end_held(&mut self, id: FlowId, is_reset: bool) {
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
         held.clear(&mut self.core.buffer);
         held.hold.0.promises = 0;
@@ -331,7 +335,7 @@ impl Port {
         self.snooping.note_end(&mut self.core, id, is_reset);
     }
 
-    pub(super) fn forget(&mut self, id: FlowId) {
+    fn forget(&mut self, id: FlowId) {
         self.snooping.forget(&mut self.core, id);
         self.thinning.drop_ack(&mut self.core, id);
         if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {

@@ -3,7 +3,6 @@
 
 use vcc_engine::{Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Segment, sys};
 
-use super::judging::opens;
 use super::{Judged, NS_PER_US, seconds};
 use crate::counters::{Counters, Reason};
 use crate::frame::{Direction, Frame, Verdict};
@@ -247,4 +246,12 @@ impl Core {
         self.counters.count(sys::COUNT_REVIVED);
         Some(id)
     }
+}
+
+/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed_connection.h`).
+pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
+    let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
+    let flags = u32::from(segment.flags);
+    flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
+        && !(is_signed && direction == Direction::ToGuest)
 }

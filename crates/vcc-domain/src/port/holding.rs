@@ -85,6 +85,7 @@ impl Holding {
     }
 
     /// The next of what is held that the windows and the rate admit.
+    #[inline]
     pub(super) fn next_leaving(&mut self, core: &mut Core, id: FlowId) -> Option<Waiting> {
         let now_us = core.now_us();
         let leaves_bytes = self.leaves_bytes(core, id);

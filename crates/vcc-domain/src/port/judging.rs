@@ -2,6 +2,7 @@
 
 use vcc_engine::{FlowState, Mode, Params, Segment, sys};
 
+use super::core::{Core, opens};
 use super::{Port, seconds};
 use crate::flow_view::Seen;
 use crate::frame::Direction;
@@ -54,24 +55,36 @@ impl Port {
         direction: Direction,
         segment: &Segment,
     ) -> bool {
-        if self.core.treatments.epoch() == 0 || !opens(direction, segment) {
-            return false;
-        }
-        let has_ended =
-            self.core.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
-                u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
-            });
-        if has_ended {
+        let ends = opens(direction, segment) && self.core.gives_way(id);
+        if ends {
             self.forget(id);
         }
-        has_ended
+        ends
+    }
+
+    /// Judges a flow again if its rule is no longer in force. False: there is no such flow, or no more.
+    pub(super) fn settle_rule(&mut self, id: FlowId) -> bool {
+        let stays = self.core.settle_rule(id);
+        if !stays {
+            self.forget(id);
+        }
+        stays
+    }
+}
+
+impl Core {
+    /// Has the connection ended, so that a new one between its ends has another flow?
+    fn gives_way(&self, id: FlowId) -> bool {
+        self.treatments.epoch() != 0
+            && self.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
+                u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
+            })
     }
 
     /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.
-    /// False: there is no such flow, or no more.
-    pub(super) fn settle_rule(&mut self, id: FlowId) -> bool {
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.core.table.get_mut(id)
-        else {
+    /// False: it must be forgotten.
+    fn settle_rule(&mut self, id: FlowId) -> bool {
+        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
@@ -80,37 +93,25 @@ impl Port {
             let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
             !flow.is_kept() && !owes
         };
-        if !self.core.treatments.is_outdated(flow)
-            || (flow.is_half_open() && self.core.treatments.is_of_last(flow))
+        if !self.treatments.is_outdated(flow)
+            || (flow.is_half_open() && self.treatments.is_of_last(flow))
         {
             // The data owed when its rule came into force have been delivered.
-            let ends = self.core.treatments.epoch() != 0
-                && is_ignored(self.core.treatments.of(flow))
+            let ends = self.treatments.epoch() != 0
+                && is_ignored(self.treatments.of(flow))
                 && is_free(flow);
-            if ends {
-                self.forget(id);
-            }
             return !ends;
         }
         let guest_opened = flow.has(sys::FLOW_GUEST_OPENED);
-        let (rule, params) = self.core.treatments.judge(key, guest_opened);
+        let (rule, params) = self.treatments.judge(key, guest_opened);
         let params = *params;
         if is_ignored(&params) && is_free(flow) {
-            self.forget(id);
             return false;
         }
-        self.core.treatments.come_under(flow, rule);
+        self.treatments.come_under(flow, rule);
         flow.judge_anew(&params);
         true
     }
-}
-
-/// Is it a SYN that begins a connection? A signed one of the peer begins none (`engine/signed_connection.h`).
-pub(super) fn opens(direction: Direction, segment: &Segment) -> bool {
-    let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
-    let flags = u32::from(segment.flags);
-    flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
-        && !(is_signed && direction == Direction::ToGuest)
 }
 
 #[cfg(test)]

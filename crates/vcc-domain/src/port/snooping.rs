@@ -280,6 +280,7 @@ impl Snooping {
 
     /// An acknowledgement in the guest's name, which must leave now; [`Snooping::note_waiting`] must
     /// follow. None: it waits for room.
+    #[inline]
     pub(super) fn answer(&self, core: &mut Core, id: FlowId) -> Option<Made> {
         let now_us = core.now_us();
         let Entry { key, state: flow, snooped, .. } = core.table.get_mut(id)?;
