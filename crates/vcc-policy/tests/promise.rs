@@ -32,7 +32,9 @@ fn schema_and_documentation_follow_the_list_of_underlays() {
     }
     for crate_name in ["vcc-engine", "vcc-policy"] {
         let within = Path::new("crates").join(crate_name);
-        for part in ["Cargo.toml", "src", "examples", "build.rs", "native.c"] {
+        for part in
+            ["Cargo.toml", "src", "examples", "build.rs", "native.c", "frames.c", "frames.h"]
+        {
             let from = root().join(&within).join(part);
             if from.exists() {
                 copy(&from, &dir.join(&within).join(part));
