@@ -69,6 +69,8 @@ fn params_of(dctcp: bool, police: bool) -> Params {
     let mut params = underlay(if dctcp { "dctcp" } else { "reno-ecn" });
     // The papers' senders reduce at once and know no DSACK.
     (params.0.prr, params.0.undo, params.0.police) = (0, 0, police.into());
+    // Their guest answers each ACK before the next one arrives, so nothing is about to be sent.
+    params.0.delays = 0;
     params
 }
 
