@@ -6,7 +6,7 @@ const WINDOW_SEGS: u32 = 10;
 
 /// A window of ten segments in flight, behind which the guest has more.
 fn filled() -> Conn {
-    let mut conn = conn(underlay("dctcp"), 5, Told::DctcpEcho);
+    let mut conn = conn(underlay("dctcp"), 5, Reporting::DctcpEcho);
     conn.flow.0.cc.ssthresh_segs = WINDOW_SEGS;
     conn.peer_ack(0);
     conn.send_segs(0, WINDOW_SEGS);
