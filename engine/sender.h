@@ -10,7 +10,7 @@
 
 VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_params *p,
 				    const struct vcc_segment *s, const struct ack_news *news,
-				    const struct mark_news *marks)
+				    const struct mark_news *marks, uint32_t snd_nxt)
 {
 	bool capped = f->cc.cwnd_segs >= cap_segs(f, p, CWND_MAX_SEGS);
 
@@ -22,7 +22,7 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_p
 		.mss_bytes = f->mss_bytes,
 		.now_us = (uint32_t)s->now_us,
 		.snd_una = f->snd_una,
-		.snd_nxt = snd_nxt_due(f, p, news->acked_bytes),
+		.snd_nxt = snd_nxt,
 		.window_limited = !capped && window_limited(f),
 		.timed = news->timed,
 	};
@@ -53,11 +53,13 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 				  const struct mark_news *marks)
 {
 	enum vcc_ca_state before = f->ca_state;
+	/* By the window that was shown: the end of a reduction may raise it. */
+	uint32_t snd_nxt = snd_nxt_due(f, p, news->acked_bytes);
 
 	reduction_end(f, s);
 	undo_expire(f);
 	loss_from_resent(f, p, s, news);
-	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks, snd_nxt);
 
 	sender_on_marks(f, p, &ack, marks);
 	loss_from_dupacks(f, p, s);
