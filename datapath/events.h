@@ -20,8 +20,8 @@ static __always_inline bool is_traced(const struct vcc_port *port, const struct 
 }
 
 /* Must be called with the flow's lock held, so that the copy is consistent. */
-VCC_APART int tell(uint32_t kind, const struct vcc_key *key, const struct vcc_flow *flow,
-		   uint64_t now_us, uint32_t dupacks)
+VCC_APART int send_event(uint32_t kind, const struct vcc_key *key, const struct vcc_flow *flow,
+			 uint64_t now_us, uint32_t dupacks)
 {
 	if (!key || !flow)
 		return -EINVAL;

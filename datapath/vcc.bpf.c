@@ -195,7 +195,7 @@ static __always_inline void decide(struct vcc_entry *e, const struct vcc_port *p
 		engine_to_guest(&e->flow, p, s, a);
 		if (port->params.trace && a->verdict == VCC_PASS && (s->flags & TCP_ACK) &&
 		    is_traced(port, key))
-			tell(EVENT_ACK, key, &e->flow, s->now_us, 0);
+			send_event(EVENT_ACK, key, &e->flow, s->now_us, 0);
 	}
 	if (pooled)
 		pool_exit(&e->flow, p, s);

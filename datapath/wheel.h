@@ -222,9 +222,9 @@ static __always_inline void on_deadline(const struct vcc_port *port, struct vcc_
 	}
 	engine_deadline(&e->flow, p, now, is_crowded(used->flows, port->flows_max), a);
 	if (a->dupacks)
-		tell(EVENT_DUPACKS, key, &e->flow, now, a->dupacks);
+		send_event(EVENT_DUPACKS, key, &e->flow, now, a->dupacks);
 	if (a->update)
-		tell(EVENT_WINDOW, key, &e->flow, now, 0);
+		send_event(EVENT_WINDOW, key, &e->flow, now, 0);
 	a->deadline_ms = look_in_ms(p, a->deadline_ms);
 	/* It may send again soon, and a look costs less than to move its deadline. */
 	if ((uint32_t)(now / 1000) - e->flow.last_seen_ms < LOOK_MIN_MS)

@@ -47,6 +47,22 @@ VCC_INLINE bool window_limited(const struct vcc_flow *f)
 	       f->cc.cwnd_segs * f->mss_bytes < 2 * f->flight_max_bytes;
 }
 
+/*
+ * snd_nxt of the modelled sender when it gets an ACK of `acked_bytes`. It has answered each earlier
+ * ACK at once. A guest may take ACKs from its ring in batches, so that a whole batch passes the
+ * port before the guest answers its first; what they have admitted is as good as sent if the guest
+ * fills its window. Less than a segment of it may stay unsent.
+ */
+VCC_INLINE uint32_t snd_nxt_due(const struct vcc_flow *f, const struct vcc_params *p,
+				uint32_t acked_bytes)
+{
+	uint32_t end = f->snd_una - acked_bytes + f->cc.cwnd_segs * f->mss_bytes;
+
+	if (!acts_by_window(f, p) || !(f->flags & FLOW_WINDOW_LIMITED) || !(f->sends & SENDS_MORE))
+		return f->snd_nxt;
+	return seq_max(f->snd_nxt, seq_min(f->right_edge, end));
+}
+
 /* Segments within this time are one burst. */
 #define BURST_US 1000u
 

@@ -76,6 +76,12 @@ VCC_INLINE bool has_more(const struct vcc_segment *s, uint32_t mss_bytes)
 	       !(s->flags & TCP_FIN);
 }
 
+/* Does PSH end a write? The last segment that the window admits has it, too (push.h). */
+VCC_INLINE bool ends_write(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	return (s->flags & TCP_PSH) && seq_distance(f->snd_nxt, f->right_edge) >= f->mss_bytes;
+}
+
 VCC_INLINE void guest_asked(struct vcc_flow *f, enum vcc_asked what, uint32_t seq,
 			    const struct vcc_segment *s)
 {
@@ -250,7 +256,7 @@ VCC_INLINE void delay_sent(struct vcc_flow *f, const struct vcc_params *p,
 	if (sent == SENT_NEW || sent == SENT_PARTLY_NEW) {
 		fabric_asked(f, s, end);
 		f->sends &= (uint8_t)~SENDS_MORE;
-		if (has_more(s, f->mss_bytes))
+		if (has_more(s, f->mss_bytes) && !ends_write(f, s))
 			f->sends |= SENDS_MORE;
 		return;
 	}

@@ -178,7 +178,7 @@ VCC_INLINE void predicted_to_guest(struct vcc_flow *f, const struct vcc_params *
 	struct mark_news marks = { .reported_bytes = reported_bytes(f, s, acked_bytes) };
 
 	undo_expire(f);
-	struct vcc_cc_ack ack = cc_ack(f, p, s, &news, &marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, &news, &marks, snd_nxt_due(f, p, news.acked_bytes));
 
 	uint32_t before_segs = f->cc.cwnd_segs;
 

@@ -157,11 +157,16 @@ VCC_INLINE uint32_t growth_bytes(struct vcc_flow *f, const struct ack_news *news
  * window stays as shown. Sets cwnd to match. A receiver that acknowledges a segment in parts gets
  * as much as for all of it. Out of line, to save the stack of its caller.
  */
-VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news)
+VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *news,
+				     uint32_t snd_nxt)
 {
-	if (!f || !news)
+	if (!f || !news || !f->mss_bytes)
 		return 0;
-	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f));
+	/* Whole segments that the guest is about to send; after a loss it sends by its own cwnd. */
+	uint32_t due_segs =
+	    f->ca_state == CA_CWR ? seq_distance(f->snd_nxt, snd_nxt) / f->mss_bytes : 0;
+	uint32_t due_bytes = due_segs * f->mss_bytes;
+	uint32_t pipe_segs = bytes_to_segs_ceil(f, flight_bytes(f) - sacked_bytes(f)) + due_segs;
 	uint32_t ssthresh_segs = f->cc.ssthresh_segs;
 	uint32_t send_segs;
 
@@ -169,7 +174,8 @@ VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *
 
 	f->prr_delivered_bytes += news->delivered_bytes;
 	uint32_t delivered_segs = bytes_to_segs_ceil(f, f->prr_delivered_bytes);
-	uint32_t out_segs = bytes_to_segs_ceil(f, f->prr_out_bytes);
+	uint32_t out_bytes = f->prr_out_bytes + beyond_recover_bytes(f, f->snd_nxt + due_bytes);
+	uint32_t out_segs = bytes_to_segs_ceil(f, out_bytes);
 	uint32_t newly_segs = delivered_segs - before_segs;
 
 	if (!newly_segs)
@@ -188,10 +194,10 @@ VCC_APART uint64_t prr_granted_bytes(struct vcc_flow *f, const struct ack_news *
 		send_segs = vcc_min(send_segs, ssthresh_segs - pipe_segs);
 	}
 	/* At least one on the first ACK, for the fast retransmission. */
-	if (!f->prr_out_bytes)
+	if (!out_bytes)
 		send_segs = vcc_max(send_segs, 1);
 	f->cc.cwnd_segs = vcc_min(vcc_max(pipe_segs + send_segs, 1), CWND_MAX_SEGS);
-	return flight_filled_bytes(f) + (uint64_t)send_segs * f->mss_bytes;
+	return flight_filled_bytes(f) + due_bytes + (uint64_t)send_segs * f->mss_bytes;
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_params *p,
 				    const struct vcc_segment *s, const struct ack_news *news,
-				    const struct mark_news *marks)
+				    const struct mark_news *marks, uint32_t snd_nxt)
 {
 	bool capped = f->cc.cwnd_segs >= cap_segs(f, p, CWND_MAX_SEGS);
 
@@ -22,7 +22,7 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_p
 		.mss_bytes = f->mss_bytes,
 		.now_us = (uint32_t)s->now_us,
 		.snd_una = f->snd_una,
-		.snd_nxt = f->snd_nxt,
+		.snd_nxt = snd_nxt,
 		.window_limited = !capped && window_limited(f),
 		.timed = news->timed,
 	};
@@ -38,8 +38,11 @@ VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
 		return;
 	/* An ongoing reduction also answers the mark, so it must not be undone. */
 	undo_forbid(f);
-	if (f->ca_state == CA_OPEN)
-		reduction_begin(f, p, marks->precise ? CONGESTION_ECN : CONGESTION_ECHO);
+	if (f->ca_state != CA_OPEN)
+		return;
+	reduction_begin(f, p, marks->precise ? CONGESTION_ECN : CONGESTION_ECHO);
+	/* What the guest is about to send belongs to the window that was marked (law 6). */
+	f->recover = ack->snd_nxt;
 }
 
 /*
@@ -50,11 +53,13 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 				  const struct mark_news *marks)
 {
 	enum vcc_ca_state before = f->ca_state;
+	/* By the window that was shown: the end of a reduction may raise it. */
+	uint32_t snd_nxt = snd_nxt_due(f, p, news->acked_bytes);
 
 	reduction_end(f, s);
 	undo_expire(f);
 	loss_from_resent(f, p, s, news);
-	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, news, marks, snd_nxt);
 
 	sender_on_marks(f, p, &ack, marks);
 	loss_from_dupacks(f, p, s);
@@ -62,7 +67,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 	uint64_t granted_bytes;
 
 	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
-		granted_bytes = prr_granted_bytes(f, news);
+		granted_bytes = prr_granted_bytes(f, news, ack.snd_nxt);
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
 			uint32_t before_segs = f->cc.cwnd_segs;

@@ -68,6 +68,12 @@ enum vcc_sent {
 	SENT_AGAIN,
 };
 
+/* Of what is sent up to `end`, the new bytes that do not belong to the window that was reduced. */
+VCC_INLINE uint32_t beyond_recover_bytes(const struct vcc_flow *f, uint32_t end)
+{
+	return seq_distance(seq_max(f->snd_nxt, f->recover), end);
+}
+
 /* Tracks a segment from the guest. */
 VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment *s)
 {
@@ -80,7 +86,7 @@ VCC_INLINE enum vcc_sent track_sent(struct vcc_flow *f, const struct vcc_segment
 		if (f->snd_nxt == f->snd_una)
 			f->progress_us = now_us; /* RFC 6298, 5.1 */
 		if (f->ca_state != CA_OPEN)
-			f->prr_out_bytes += end - f->snd_nxt;
+			f->prr_out_bytes += beyond_recover_bytes(f, end);
 		bool partly_again = s->seq != f->snd_nxt;
 
 		f->snd_nxt = end;

@@ -94,10 +94,10 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 			      const struct vcc_segment *s)
 {
 	const uint16_t news = TCP_SYN | TCP_FIN | TCP_RST | TCP_URG | TCP_CWR;
-	bool told = f->settled && !seq_after(sn->ring_nxt, f->rcv_wup);
+	bool acked = f->settled && !seq_after(sn->ring_nxt, f->rcv_wup);
 
 	if (!sn->begun || sn->barred || !(s->flags & TCP_ACK) || (s->flags & news) ||
-	    s->payload_bytes || (s->options & OPT_SACK) || !told)
+	    s->payload_bytes || (s->options & OPT_SACK) || !acked)
 		return false;
 	if (!snoops(f, sn, p) && !is_promise_due(sn))
 		return false;

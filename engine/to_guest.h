@@ -75,8 +75,10 @@ VCC_INLINE void fack_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	marks_from_peer(f, s, nothing, a, &marks);
 	if (!marks.marked_bytes && !marks.reported_bytes)
 		return;
+	uint32_t snd_nxt = snd_nxt_due(f, p, 0);
+
 	reduction_end(f, s);
-	struct vcc_cc_ack ack = cc_ack(f, p, s, nothing, &marks);
+	struct vcc_cc_ack ack = cc_ack(f, p, s, nothing, &marks, snd_nxt);
 
 	sender_on_marks(f, p, &ack, &marks);
 }

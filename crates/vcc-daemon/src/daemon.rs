@@ -46,16 +46,16 @@ pub fn run(options: Options) -> Result<()> {
     }
 
     let (sender, events) = mpsc::channel();
-    let tell = move |event| sender.send(event).is_ok();
-    let signalled = tell.clone();
+    let send = move |event| sender.send(event).is_ok();
+    let signalled = send.clone();
     signals::listen(move |asked| signalled(Event::Signal(asked)))?;
     let path = options.runtime_dir.path();
     let created = options.runtime_dir.create();
     created.map_err(|e| Error::system(format!("use {}", path.display()), e))?;
-    let changed = tell.clone();
+    let changed = send.clone();
     links::watch(move |news| changed(Event::Link(news)))?;
-    let from_cluster = tell.clone();
-    let asked = move |request, answer| tell(Event::Asked { request, answer });
+    let from_cluster = send.clone();
+    let asked = move |request, answer| send(Event::Asked { request, answer });
     let abuse = control::listen(&options.runtime_dir, asked)?;
     let since = SystemTime::now();
     let board = Board::new(since);
@@ -67,8 +67,8 @@ pub fn run(options: Options) -> Result<()> {
     let cluster = match &options.origin {
         Origin::File(_) => None,
         Origin::Kubernetes(origin) => {
-            let tell = move |event| from_cluster(Event::Cluster(event));
-            Some(kubernetes::start(origin, tell, board.clone(), readings)?)
+            let send = move |event| from_cluster(Event::Cluster(event));
+            Some(kubernetes::start(origin, send, board.clone(), readings)?)
         }
     };
     let mut first = Vec::new();

@@ -38,7 +38,7 @@ pub(crate) fn warnings(ports: &Ports) -> Vec<Problem> {
 
 fn neighbours(ports: &Ports, severity: Severity) -> impl Iterator<Item = Problem> {
     let all = ports.neighbours().filter(move |(_, finding)| finding.severity == severity);
-    all.map(|(device, finding)| problem(device, finding.tell(device)))
+    all.map(|(device, finding)| problem(device, finding.describe(device)))
 }
 
 fn problem(about: &str, what: String) -> Problem {

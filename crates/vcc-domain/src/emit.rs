@@ -111,7 +111,7 @@ impl Emitter {
         copies: u8,
         to_guest: &mut Vec<Frame>,
     ) -> Unsent {
-        let Some(neighbour) = self.neighbours.of(key) else { return Unsent(true) };
+        let Some(neighbour) = self.neighbours.find(key) else { return Unsent(true) };
         let frame = ack_to_guest(key, flow, neighbour);
         to_guest.extend(std::iter::repeat_n(frame, copies.into()));
         Unsent(false)

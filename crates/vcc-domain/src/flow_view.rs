@@ -17,7 +17,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of(flow: &Entry) -> Self {
+    pub(crate) fn from_entry(flow: &Entry) -> Self {
         let Entry { key, state, held, snooped, .. } = flow;
         let by_split = match state.split_owes(&held.hold) {
             true => held.hold.0.promised.wrapping_sub(state.snd_una),

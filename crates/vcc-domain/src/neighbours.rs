@@ -30,7 +30,7 @@ impl Neighbours {
         self.0.insert(place, neighbour);
     }
 
-    pub(crate) fn of(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {
+    pub(crate) fn find(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {
         self.0.get(&place(flow))
     }
 }
@@ -63,9 +63,9 @@ mod tests {
             neighbours.learn(&guest(number), &[1; 14]);
         }
         neighbours.learn(&guest(0), &[2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 8, 0]);
-        let first = neighbours.of(&guest(0)).expect("known");
+        let first = neighbours.find(&guest(0)).expect("known");
         assert_eq!((first.guest_mac, first.next_hop_mac), ([3; 6], [2; 6]));
-        assert!(neighbours.of(&guest(NEIGHBOURS_MAX - 1)).is_some());
-        assert!(neighbours.of(&guest(NEIGHBOURS_MAX)).is_none());
+        assert!(neighbours.find(&guest(NEIGHBOURS_MAX - 1)).is_some());
+        assert!(neighbours.find(&guest(NEIGHBOURS_MAX)).is_none());
     }
 }

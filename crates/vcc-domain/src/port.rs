@@ -312,7 +312,7 @@ impl Port {
         let Some(Entry { key, state: flow, held, .. }) = self.core.table.get_mut(id) else {
             return;
         };
-        if flow.hold_opens(&held.hold, &self.core.buffer, self.core.treatments.of(flow)) {
+        if flow.hold_opens(&held.hold, &self.core.buffer, self.core.treatments.params_of(flow)) {
             let unsent = self.emitter.update(key, flow, &mut out.to_guest);
             self.core.counters.count_unsent(unsent);
         }
@@ -370,7 +370,7 @@ impl Port {
     ) -> Option<Judged> {
         let now_ns = self.core.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-        let broken = if is_syn { Broken::of(&self.core, id) } else { None };
+        let broken = if is_syn { Broken::find(&self.core, id) } else { None };
         let judged = match direction {
             Direction::FromGuest => self.core.judge_from_guest(id, segment, action)?,
             Direction::ToGuest => {
@@ -392,7 +392,8 @@ impl Port {
         let (look_ns, in_handshake) = (entry.look_ns(), entry.in_handshake());
         let Entry { state: flow, held, .. } = entry;
         let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED;
-        let sooner_ns = timer::sooner_ns(flow, self.core.treatments.of(flow), now_ns, look_ns);
+        let sooner_ns =
+            timer::sooner_ns(flow, self.core.treatments.params_of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, judged.is_reset) {
             self.end_held(id, judged.is_reset);
             if let Some(broken) = broken {
@@ -459,7 +460,7 @@ impl Port {
         }
         let flow = &self.core.table.get(id)?.state;
         debug_assert!(action.feedback == flow.counted, "a report says what was counted");
-        let ip_ecn = fack::ip_ecn(flow, self.core.treatments.of(flow), &parsed.segment);
+        let ip_ecn = fack::ip_ecn(flow, self.core.treatments.params_of(flow), &parsed.segment);
         Some(fack::fack(frame, parsed, &action.feedback, ip_ecn))
     }
 
@@ -467,7 +468,7 @@ impl Port {
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
-        let mut params = *self.core.treatments.of(flow);
+        let mut params = *self.core.treatments.params_of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
             params.0.emit = 0;
@@ -478,7 +479,7 @@ impl Port {
             self.forget(id);
             return;
         }
-        let next_ms = timer::next_look_ms(self.core.treatments.of(flow), action.deadline_ms);
+        let next_ms = timer::next_look_ms(self.core.treatments.params_of(flow), action.deadline_ms);
         if action.dupacks > 0 || action.update != 0 {
             // They repeat what the guest has not been shown yet.
             self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);

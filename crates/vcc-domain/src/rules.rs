@@ -73,7 +73,7 @@ impl Treatments {
     }
 
     /// The treatment of a flow.
-    pub(crate) fn of(&self, flow: &FlowState) -> &Params {
+    pub(crate) fn params_of(&self, flow: &FlowState) -> &Params {
         if self.epoch == 0 {
             return &self.single;
         }

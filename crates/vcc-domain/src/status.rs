@@ -56,7 +56,7 @@ fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadBytes> {
 
 impl Status {
     /// With all flows, or this one. `socket` and `policy` are paths.
-    pub fn of(
+    pub fn new(
         port: &Port,
         socket: &str,
         policy: &str,
@@ -158,7 +158,7 @@ mod tests {
         let judge = Arc::new(|_: &FlowKey, _| 0);
         talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
         talk.port.promise_nothing("no ledger");
-        let status = Status::of(&talk.port, "/run/card", "/etc/policy", 4711, None);
+        let status = Status::new(&talk.port, "/run/card", "/etc/policy", 4711, None);
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
@@ -170,7 +170,7 @@ mod tests {
         assert!(read.last_rules.is_empty());
         let [flow] = &read.flows[..] else { panic!("one flow") };
         assert_eq!((flow.key, flow.state.0), (talk.key(), talk.flow().0));
-        let of = |key| Status::of(&talk.port, "/run/card", "", 0, Some(key)).flows.len();
+        let of = |key| Status::new(&talk.port, "/run/card", "", 0, Some(key)).flows.len();
         assert_eq!((of(talk.key()), of(Talk::v6().key())), (1, 0));
         for end in 0..bytes.len() {
             assert_eq!(Status::from_bytes(&bytes[..end]).err(), Some(BadBytes), "{end} bytes");

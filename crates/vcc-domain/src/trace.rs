@@ -31,7 +31,7 @@ pub struct Inferred {
 }
 
 impl Inferred {
-    pub(crate) fn of(flow: &FlowState) -> Self {
+    pub(crate) fn from_flow(flow: &FlowState) -> Self {
         Inferred {
             snd_una: flow.snd_una,
             flight_bytes: flow.flight_bytes(),

@@ -117,6 +117,46 @@ fn an_ecn_reduction_is_linuxs() {
     }
 }
 
+/// A guest takes ACKs from its ring in batches: `batch` of them pass the port before it answers the
+/// first, and the mark is on one of them. Linux itself answers each at once.
+#[test]
+fn a_guest_that_answers_late_is_granted_what_linux_would_send() {
+    for cwnd in 4..60u32 {
+        for batch in [2, 3, cwnd / 2, cwnd - 1] {
+            for marked in 0..batch {
+                let mut conn = Conn::established(params(|p| p.initial_window_segs = cwnd), 5);
+                conn.flow.0.cc.ssthresh_segs = cwnd;
+                conn.peer_ack(0);
+                conn.send_segs(0, cwnd);
+                let (mut acked, mut sent) = (0, cwnd);
+                let mut oracle = LinuxPrr::enter(cwnd);
+                while acked + batch <= cwnd {
+                    for number in 0..batch {
+                        acked += 1;
+                        let ack = conn.ack(acked * conn.mss());
+                        let is_marked = acked == marked + 1;
+                        conn.guest_gets(if is_marked { ack.ece() } else { ack });
+                        let sndcnt = if acked <= marked {
+                            1
+                        } else {
+                            oracle.reduce(1, i64::from(sent - acked), true).unwrap().max(0)
+                        };
+                        sent += sndcnt as u32;
+                        oracle.out += if acked > marked { sndcnt } else { 0 };
+                        let edge = conn.flow.right_edge.wrapping_sub(conn.seq(0)) / conn.mss();
+                        let at = format!("{cwnd}, {batch}, {marked}: {acked} ({number})");
+                        assert_eq!(edge, sent, "{at}");
+                    }
+                    let before = conn.flow.snd_nxt.wrapping_sub(conn.seq(0)) / conn.mss();
+                    conn.send_segs(before, sent);
+                }
+                // Law 6: what was about to be sent belongs to the window that was marked.
+                assert_eq!(conn.flow.reductions, 1);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_reduction_ends_at_ssthresh() {
     for cwnd in 4..60 {

@@ -311,11 +311,11 @@ fn mss_clamp_never_eats_the_segment() {
             let mut opened = Conn::new(window_max(max_bytes), 5);
             opened.guest_syn(syn);
             let shown = opened.peer_synack(answer);
-            assert!(shown.mss >= 1460 / 2, "told an MSS of {}", shown.mss);
+            assert!(shown.mss >= 1460 / 2, "shown an MSS of {}", shown.mss);
             assert!(opened.mss() >= 1448 / 2);
             let mut accepted = Conn::new(window_max(max_bytes), 5);
             let shown = accepted.peer_syn(answer);
-            assert!(shown.mss >= 1460 / 2, "told an MSS of {}", shown.mss);
+            assert!(shown.mss >= 1460 / 2, "shown an MSS of {}", shown.mss);
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct PathMtu {
     pub from_ns: u64,
     pub mtu_bytes: u16,
     /// Senders receive a report of packets that are too big.
-    pub tells: bool,
+    pub answers: bool,
 }
 
 /// What becomes of a frame.
@@ -35,13 +35,13 @@ fn now(mtus: &[PathMtu], now_ns: u64) -> Option<PathMtu> {
 
 /// `mtus` are in order of time.
 pub(super) fn fits(mtus: &[PathMtu], now_ns: u64, frame: &[u8]) -> Fits {
-    let Some(PathMtu { mtu_bytes, tells, .. }) = now(mtus, now_ns) else { return Fits::Yes };
+    let Some(PathMtu { mtu_bytes, answers, .. }) = now(mtus, now_ns) else { return Fits::Yes };
     // What may be fragmented passes, as if it had been and were put together again.
     let Some(at) = frame::unfragmentable(frame) else { return Fits::Yes };
     if at.end - at.l3 <= mtu_bytes.into() {
         return Fits::Yes;
     }
-    Fits::No { answer: tells.then(|| icmp::too_big(frame, &at, mtu_bytes.into(), QUOTED_BYTES)) }
+    Fits::No { answer: answers.then(|| icmp::too_big(frame, &at, mtu_bytes.into(), QUOTED_BYTES)) }
 }
 
 #[cfg(test)]
@@ -58,10 +58,10 @@ mod tests {
         Packet { payload: payload(payload_bytes), ..Packet::new(from, to) }
     }
 
-    fn mtu(mtu_bytes: u16, tells: bool) -> [PathMtu; 2] {
+    fn mtu(mtu_bytes: u16, answers: bool) -> [PathMtu; 2] {
         [
-            PathMtu { from_ns: FROM_NS, mtu_bytes, tells },
-            PathMtu { from_ns: 2 * FROM_NS, mtu_bytes: 1500, tells },
+            PathMtu { from_ns: FROM_NS, mtu_bytes, answers },
+            PathMtu { from_ns: 2 * FROM_NS, mtu_bytes: 1500, answers },
         ]
     }
 
@@ -71,14 +71,14 @@ mod tests {
             let headers_bytes = if ipv6 { 60 } else { 40 };
             let whole = packet(ipv6, 1400 - headers_bytes);
             let frame = whole.frame();
-            let at = |mtu_bytes, tells, now_ns| fits(&mtu(mtu_bytes, tells), now_ns, &frame);
+            let at = |mtu_bytes, answers, now_ns| fits(&mtu(mtu_bytes, answers), now_ns, &frame);
             assert_eq!(at(1400, true, FROM_NS), Fits::Yes);
             for now_ns in [0, FROM_NS - 1, 2 * FROM_NS] {
                 assert_eq!(at(1399, true, now_ns), Fits::Yes);
             }
             assert_eq!(at(1399, false, FROM_NS), Fits::No { answer: None });
             let Fits::No { answer: Some(answer) } = at(1399, true, FROM_NS) else {
-                panic!("not told")
+                panic!("no answer")
             };
             assert_eq!((&answer[..6], &answer[6..12]), (&frame[6..12], &frame[..6]));
             let l3 = whole.headers().l3;

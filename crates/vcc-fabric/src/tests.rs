@@ -295,7 +295,7 @@ fn the_sender_of_what_a_path_does_not_carry_is_told() {
     let mut frame = packet.frame();
     frame::address(&mut frame, 0, 2);
     let mut fabric = fabric(&network(TopologyKind::Star, 2));
-    fabric.set_path_mtus(vec![PathMtu { from_ns: 0, mtu_bytes: 1000, tells: true }]);
+    fabric.set_path_mtus(vec![PathMtu { from_ns: 0, mtu_bytes: 1000, answers: true }]);
     fabric.inject(0, 0, frame.clone());
     let answers = drain(&mut fabric);
     // An IPv4 header, ICMP's, and what is quoted.

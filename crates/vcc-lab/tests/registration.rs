@@ -108,7 +108,7 @@ fn an_unknown_name_is_reported_with_the_known_ones() {
 
 /// Set in the process that `holder` starts: `holds_until_it_ends` does nothing without it.
 const HOLDS: &str = "VCC_GUEST_TEST_HOLDS";
-const TELLS: &str = "registered as";
+const REGISTERED: &str = "registered as";
 
 #[test]
 fn holds_until_it_ends() {
@@ -116,7 +116,7 @@ fn holds_until_it_ends() {
         return;
     }
     let controls = load();
-    println!("{TELLS} {}", kernel_names(&controls).join(" "));
+    println!("{REGISTERED} {}", kernel_names(&controls).join(" "));
     // Holds them until it is ended, at the latest until the parent is gone.
     let _ = io::stdin().read(&mut [0]);
 }
@@ -131,12 +131,12 @@ fn holder() -> (Child, Vec<String>) {
         .spawn()
         .expect("a child");
     let lines = BufReader::new(child.stdout.as_mut().expect("piped")).lines();
-    let tells = |line: io::Result<String>| {
+    let names_of = |line: io::Result<String>| {
         let line = line.expect("a line");
-        let (_, names) = line.split_once(TELLS)?;
+        let (_, names) = line.split_once(REGISTERED)?;
         Some(names.split_whitespace().map(str::to_owned).collect())
     };
-    let names = { lines }.find_map(tells).expect("names");
+    let names = { lines }.find_map(names_of).expect("names");
     (child, names)
 }
 

@@ -131,11 +131,11 @@ impl Vm {
             (Some(output), Some(input)) => (output, input),
             _ => return Err(Error::other("QEMU has no serial line")),
         };
-        let (tell, from_shell) = channel();
+        let (sender, from_shell) = channel();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
-                if tell.send(bytes[..count].to_vec()).is_err() {
+                if sender.send(bytes[..count].to_vec()).is_err() {
                     return;
                 }
             }

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 ///
 /// # Errors
 /// The kernel has no such timestamps.
-pub fn tell(socket: &Socket) -> Result<()> {
+pub fn enable(socket: &Socket) -> Result<()> {
     let options = libc::SOF_TIMESTAMPING_TX_ACK
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;

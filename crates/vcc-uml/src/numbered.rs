@@ -14,7 +14,7 @@ macro_rules! numbered {
 
         impl $name {
             /// None for an unknown number.
-            fn of(number: u32) -> Option<Self> {
+            fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$variant),)*
                     _ => None,

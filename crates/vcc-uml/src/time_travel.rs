@@ -95,7 +95,7 @@ impl ClockLine {
             Err(error) => return Err(error),
         }
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
-        let op = Op::of(word(0))
+        let op = Op::from_number(word(0))
             .ok_or_else(|| strange(format!("operation {} on its clock", word(0))))?;
         let time_ns = u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[8 + i]));
         Ok(Heard::Message(Message { op, seq: word(4), time_ns }))

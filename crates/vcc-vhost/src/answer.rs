@@ -66,7 +66,7 @@ impl Card {
             Ok(Ask::Status(flow)) => {
                 let socket = self.socket().to_string_lossy();
                 let path = policy.map_or("", |policy| &policy.path);
-                let of = |port: &_| Status::of(port, &socket, path, self.front_end(), flow);
+                let of = |port: &_| Status::new(port, &socket, path, self.front_end(), flow);
                 let status = self.look(of);
                 asking.write_all(&status.to_bytes())
             }

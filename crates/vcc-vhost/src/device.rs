@@ -16,7 +16,7 @@ use vcc_net::virtio::feature;
 
 use crate::counts::{CardCounts, REASONS};
 use crate::dirty::GuestMemory;
-use crate::event::{Event, Journal, Tell};
+use crate::event::{Event, Journal, OnEvent};
 use crate::features::Features;
 use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
 use crate::offload::Offload;
@@ -49,7 +49,7 @@ pub(crate) struct Device {
     filled_by: usize,
     counts: CardCounts,
     /// The counts up to which the operator needs no further report.
-    told: [u64; REASONS],
+    reported: [u64; REASONS],
     journal: Journal,
     /// Memory of the frame that is being carried.
     from_guest: Vec<u8>,
@@ -98,7 +98,7 @@ impl Rings<'_> {
 }
 
 impl Device {
-    pub(crate) fn new(port: Port, wire: Box<dyn Wire>, tell: Tell) -> Self {
+    pub(crate) fn new(port: Port, wire: Box<dyn Wire>, on_event: OnEvent) -> Self {
         Device {
             port,
             wire,
@@ -110,8 +110,8 @@ impl Device {
             moving: None,
             filled_by: 0,
             counts: CardCounts::default(),
-            told: [0; REASONS],
-            journal: Journal::new(tell),
+            reported: [0; REASONS],
+            journal: Journal::new(on_event),
             from_guest: Vec::new(),
             to_guest: Vec::new(),
             read: vec![0; HEADER_BYTES + FRAME_MAX_BYTES].into(),
@@ -135,8 +135,8 @@ impl Device {
         self.is_wire_gone
     }
 
-    pub(crate) fn tell(&mut self, event: Event) {
-        self.journal.tell(now_ns(), event);
+    pub(crate) fn report(&mut self, event: Event) {
+        self.journal.report(now_ns(), event);
     }
 
     /// The guest's driver has accepted these features.
@@ -147,13 +147,13 @@ impl Device {
     /// Reports to the wire the offloads that the guest takes now. It takes a lock of all the host's
     /// network devices, so not with each message that names features.
     fn tell_wire(&mut self, rings: &Rings) {
-        let offload = Offload::of(self.features);
+        let offload = Offload::from_features(self.features);
         if offload == self.offload || rings.receiving().next().is_none() {
             return;
         }
         self.offload = offload;
         if let Err(error) = self.wire.set_offload(offload) {
-            self.tell(Event::OffloadFailed(error));
+            self.report(Event::OffloadFailed(error));
         }
     }
 
@@ -167,7 +167,7 @@ impl Device {
     pub(crate) fn leave(&mut self) {
         self.ends_move();
         self.reset();
-        self.told = self.counts.reasons().map(|(count, _)| count);
+        self.reported = self.counts.reasons().map(|(count, _)| count);
     }
 
     /// Does all work that is due, at most a batch of each kind. True if more is left.
@@ -200,9 +200,9 @@ impl Device {
 
     fn tell_of_drops(&mut self) {
         for (index, (count, why)) in self.counts.reasons().into_iter().enumerate() {
-            if count > self.told[index] {
-                self.told[index] = u64::MAX;
-                self.tell(Event::Dropped(why));
+            if count > self.reported[index] {
+                self.reported[index] = u64::MAX;
+                self.report(Event::Dropped(why));
             }
         }
     }
@@ -250,7 +250,7 @@ impl Device {
     /// Forwards what the port has let go.
     fn forward(&mut self, out: Out, rings: &mut Rings) {
         for frame in out.to_fabric {
-            if let Some(header) = Header::of(&frame) {
+            if let Some(header) = Header::from_frame(&frame) {
                 self.put_on_wire(header, &frame);
             }
         }
@@ -305,7 +305,7 @@ impl Device {
     /// other turn.
     fn stop(&mut self, ring: usize, rings: &mut Rings, error: RingError) -> bool {
         rings.all[ring].queue.set_ready(false);
-        self.tell(Event::RingStopped { ring, error });
+        self.report(Event::RingStopped { ring, error });
         false
     }
 }

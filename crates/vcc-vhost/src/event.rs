@@ -45,7 +45,7 @@ pub enum Event {
 }
 
 /// Takes events.
-pub type Tell = Box<dyn FnMut(Event) + Send + Sync>;
+pub type OnEvent = Box<dyn FnMut(Event) + Send + Sync>;
 
 const NS_PER_MINUTE: u64 = 60_000_000_000;
 /// Front ends decide how often something happens.
@@ -53,27 +53,27 @@ const PER_MINUTE: u64 = 200;
 
 /// Reports to the operator as much as he may want to read.
 pub(crate) struct Journal {
-    tell: Tell,
+    on_event: OnEvent,
     since_ns: u64,
     happened: u64,
 }
 
 impl Journal {
-    pub(crate) fn new(tell: Tell) -> Self {
-        Journal { tell, since_ns: 0, happened: 0 }
+    pub(crate) fn new(on_event: OnEvent) -> Self {
+        Journal { on_event, since_ns: 0, happened: 0 }
     }
 
-    pub(crate) fn tell(&mut self, now_ns: u64, event: Event) {
+    pub(crate) fn report(&mut self, now_ns: u64, event: Event) {
         if now_ns - self.since_ns >= NS_PER_MINUTE {
             let happened = std::mem::take(&mut self.happened);
             self.since_ns = now_ns;
             if happened > PER_MINUTE {
-                (self.tell)(Event::LeftOut(happened - PER_MINUTE));
+                (self.on_event)(Event::LeftOut(happened - PER_MINUTE));
             }
         }
         self.happened += 1;
         if self.happened <= PER_MINUTE {
-            (self.tell)(event);
+            (self.on_event)(event);
         }
     }
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Event {
                  move them (QEMU does from 10.0 on); ended those whose promises are not kept",
             ),
             Event::OffloadFailed(error) => {
-                write!(f, "cannot tell the tap what the guest takes: {error}")
+                write!(f, "cannot set the tap to what the guest takes: {error}")
             }
         }
     }
@@ -132,16 +132,16 @@ mod tests {
 
     #[test]
     fn lines_are_limited_and_the_rest_is_counted() {
-        let (tell, told) = channel();
-        let mut journal = Journal::new(Box::new(move |event| drop(tell.send(event.to_string()))));
+        let (sender, reported) = channel();
+        let mut journal = Journal::new(Box::new(move |event| drop(sender.send(event.to_string()))));
         for _ in 0..PER_MINUTE + 5 {
-            journal.tell(7 * NS_PER_MINUTE, Event::Connected);
+            journal.report(7 * NS_PER_MINUTE, Event::Connected);
         }
-        assert_eq!(told.try_iter().count() as u64, PER_MINUTE);
+        assert_eq!(reported.try_iter().count() as u64, PER_MINUTE);
         for _ in 0..2 {
-            journal.tell(8 * NS_PER_MINUTE, Event::Connected);
+            journal.report(8 * NS_PER_MINUTE, Event::Connected);
         }
-        let lines: Vec<String> = told.try_iter().collect();
+        let lines: Vec<String> = reported.try_iter().collect();
         assert_eq!(lines[0], "left out 5 lines like the ones before");
         assert_eq!(lines.len(), 3, "{lines:?}");
     }

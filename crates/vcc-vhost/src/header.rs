@@ -147,11 +147,11 @@ impl Header {
     /// The header of a frame that the port has passed, and may have rewritten. The frame had this
     /// one, which stays as it is for other frames than TCP's.
     pub(crate) fn passed(self, frame: &Frame) -> Self {
-        Self::of(frame).unwrap_or(Header { buffers: 1, ..self })
+        Self::from_frame(frame).unwrap_or(Header { buffers: 1, ..self })
     }
 
     /// The header of a segment of TCP; None for other frames.
-    pub(crate) fn of(frame: &Frame) -> Option<Self> {
+    pub(crate) fn from_frame(frame: &Frame) -> Option<Self> {
         let tcp = frame.tcp_header()?;
         let mut header = Header { buffers: 1, ..Header::default() };
         match frame.checksum {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_super_segment_is_described() {
         let frame = segment(1400);
-        let header = Header::of(&frame).expect("TCP");
+        let header = Header::from_frame(&frame).expect("TCP");
         let at = 14 + 20;
         let expected = Header {
             flags: NEEDS_CHECKSUM,
@@ -222,14 +222,14 @@ mod tests {
         assert_eq!(header.check(frame.bytes.len(), ALL), Ok(()));
         assert_eq!(header.frame(frame.bytes.clone()), frame);
         let full = Frame { checksum: Checksum::Full, ..segment(0) };
-        assert_eq!(Header::of(&full), Some(Header { buffers: 1, ..Header::default() }));
+        assert_eq!(Header::from_frame(&full), Some(Header { buffers: 1, ..Header::default() }));
     }
 
     /// The port has set CWR on what the guest sent without.
     #[test]
     fn a_super_segment_with_cwr_is_marked() {
         let mut frame = segment(1400);
-        let header = Header::of(&frame).expect("TCP");
+        let header = Header::from_frame(&frame).expect("TCP");
         frame.bytes[14 + 20 + 13] |= CWR as u8;
         let marked = Header { gso_type: GSO_TCPV4 | GSO_ECN, ..header };
         assert_eq!(header.passed(&frame), marked);
@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_guest_gets_no_more_than_it_accepts() {
-        let all = Offload::of(ALL);
-        let segment = Header::of(&segment(1400)).expect("TCP");
+        let all = Offload::from_features(ALL);
+        let segment = Header::from_frame(&segment(1400)).expect("TCP");
         assert!(segment.within(all) && !segment.within(Offload { tso4: false, ..all }));
         let reduced = Header { gso_type: GSO_TCPV4 | GSO_ECN, ..segment };
         let without_ecn = Offload { ecn: false, ..all };
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_a_guest_may_not_say_is_refused() {
-        let good = Header::of(&segment(1400)).expect("TCP");
+        let good = Header::from_frame(&segment(1400)).expect("TCP");
         let plain = Header::default();
         let frame_bytes = 3054;
         let bad = [

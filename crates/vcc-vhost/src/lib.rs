@@ -35,7 +35,7 @@ mod wire;
 
 pub use answer::PolicyFile;
 pub use counts::CardCounts;
-pub use event::{Event, Tell};
+pub use event::{Event, OnEvent};
 pub use header::HEADER_BYTES;
 pub use ledger::FileLedger;
 pub use offload::Offload;

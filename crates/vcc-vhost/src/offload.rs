@@ -18,7 +18,7 @@ pub struct Offload {
 
 impl Offload {
     /// Segmentation needs checksums (virtio 1.2, 5.1.3.1).
-    pub(crate) fn of(features: Features) -> Self {
+    pub(crate) fn from_features(features: Features) -> Self {
         let checksum = features.has(feature::GUEST_CSUM);
         let [tso4, tso6] =
             [feature::GUEST_TSO4, feature::GUEST_TSO6].map(|bit| checksum && features.has(bit));

@@ -13,7 +13,7 @@ use vcc_net::vhost_user::End;
 
 use crate::counts::CardCounts;
 use crate::device::Device;
-use crate::event::{Event, Tell};
+use crate::event::{Event, OnEvent};
 use crate::memory::Memory;
 use crate::peer;
 use crate::session::Session;
@@ -28,7 +28,7 @@ pub enum Error {
     Listen { path: PathBuf, error: io::Error },
     #[error("another process serves {}", .0.display())]
     Served(PathBuf),
-    #[error("{} is no socket: remove it, or name another", .0.display())]
+    #[error("{} exists and is not a socket: remove it, or choose another path", .0.display())]
     NoSocket(PathBuf),
     #[error("the tap was deleted: create it again, and start this again")]
     WireGone,
@@ -92,7 +92,12 @@ impl Server {
     ///
     /// # Errors
     /// Something else is there, or another process listens.
-    pub fn new(socket: &Path, port: Port, wire: Box<dyn Wire>, tell: Tell) -> Result<Self, Error> {
+    pub fn new(
+        socket: &Path,
+        port: Port,
+        wire: Box<dyn Wire>,
+        on_event: OnEvent,
+    ) -> Result<Self, Error> {
         let listener = listen(socket)?;
         let cannot = |error| Error::Listen { path: socket.to_owned(), error };
         listener.set_nonblocking(true).map_err(cannot)?;
@@ -100,7 +105,7 @@ impl Server {
         watch.add(listener.as_raw_fd(), Source::Listener)?;
         watch.add(wire.as_raw_fd(), Source::Wire)?;
         watch.add(timer.as_raw_fd(), Source::Timer)?;
-        let device = Arc::new(Turns::new(Device::new(port, wire, tell)));
+        let device = Arc::new(Turns::new(Device::new(port, wire, on_event)));
         Ok(Server {
             listener,
             watch,
@@ -195,7 +200,7 @@ impl Server {
         self.session = Some(session);
         // Others wait until it has gone.
         self.watch.remove(self.listener.as_raw_fd());
-        device.tell(Event::Connected);
+        device.report(Event::Connected);
         Ok(())
     }
 
@@ -207,7 +212,7 @@ impl Server {
             device.is_left_behind();
         }
         device.leave();
-        device.tell(match end {
+        device.report(match end {
             End::Gone => Event::Gone,
             End::Refused(why) => Event::Refused(why),
         });

@@ -181,7 +181,7 @@ impl Session {
             }
         }
         if !features.has(feature::VERSION_1) {
-            device.tell(Event::Legacy);
+            device.report(Event::Legacy);
         }
         device.accept(features);
         Ok(())

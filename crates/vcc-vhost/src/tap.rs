@@ -90,7 +90,7 @@ impl Tap {
 }
 
 /// A tap that was deleted does not come back to those that had it open.
-fn told(error: io::Error) -> io::Error {
+fn with_remedy(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EBADFD) => io::ErrorKind::NotConnected.into(),
         // Of a write.
@@ -111,14 +111,14 @@ impl AsRawFd for Tap {
 
 impl Wire for Tap {
     fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize> {
-        self.file.read(frame).map_err(told)
+        self.file.read(frame).map_err(with_remedy)
     }
 
     fn send(&mut self, header: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()> {
         self.file
             .write_vectored(&[IoSlice::new(header), IoSlice::new(frame)])
             .map(drop)
-            .map_err(told)
+            .map_err(with_remedy)
     }
 
     fn set_offload(&mut self, offload: Offload) -> io::Result<()> {

@@ -26,8 +26,8 @@ pub fn measure(singles: u32, per_s: u32, churn: Duration) -> anyhow::Result<Vec<
     let place = Place::create()?;
     place.set_policy("churn*")?;
     let (daemon, _) = Daemon::start(&place)?;
-    let (tell, news) = mpsc::channel();
-    links::watch(move |news| tell.send((Instant::now(), news)).is_ok())?;
+    let (sender, news) = mpsc::channel();
+    links::watch(move |news| sender.send((Instant::now(), news)).is_ok())?;
     let watched = Watched { daemon, news };
 
     let alone = one_at_a_time(&watched, singles)?;

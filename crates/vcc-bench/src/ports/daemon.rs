@@ -85,10 +85,10 @@ impl Daemon {
             .spawn()
             .context(CANNOT_RUN_OPERATOR)?;
         let journal = BufReader::new(child.stderr.take().context("vcc has no standard error")?);
-        let (tell, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in journal.lines().map_while(Result::ok) {
-                if tell.send((Instant::now(), line)).is_err() {
+                if sender.send((Instant::now(), line)).is_err() {
                     return;
                 }
             }

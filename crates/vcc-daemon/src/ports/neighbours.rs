@@ -58,7 +58,7 @@ impl Neighbours {
 
     fn found(&mut self, device: &str, harmful: Vec<Finding>) {
         for new in harmful.iter().filter(|finding| !self.harmful.contains(finding)) {
-            journal::warning(&new.tell(device));
+            journal::warning(&new.describe(device));
         }
         for old in self.harmful.iter().filter(|finding| !harmful.contains(finding)) {
             journal::notice(&format!("{device}: no longer in the way: {}", old.found));

@@ -25,7 +25,7 @@ macro_rules! mirror {
         pub(crate) struct $name { $($(#[$of_field])* pub $field: $kind,)* }
 
         impl $name {
-            pub(crate) fn of(raw: &sys::$raw) -> Self {
+            pub(crate) fn from_raw(raw: &sys::$raw) -> Self {
                 $name { $($field: raw.$field,)* }
             }
 
@@ -82,7 +82,7 @@ mirror! {
 pub(crate) struct Macs(pub [u8; 6], pub [u8; 6]);
 
 impl Macs {
-    pub(crate) fn of(neighbour: &sys::vcc_neighbour) -> Self {
+    pub(crate) fn from_neighbour(neighbour: &sys::vcc_neighbour) -> Self {
         Macs(neighbour.guest_mac, neighbour.next_hop_mac)
     }
 
@@ -154,7 +154,7 @@ pub(crate) struct EndedRow {
 }
 
 impl EndedRow {
-    pub(crate) fn of(promise: &Promise) -> Self {
+    pub(crate) fn from_promise(promise: &Promise) -> Self {
         let Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt } =
             *promise;
         let macs = Macs(guest_mac, next_hop_mac);
@@ -234,13 +234,13 @@ mod tests {
                 macs,
                 timestamps: Some([u32::MAX; 2]),
             }),
-            hold: Some(HoldRow::of(&hold)),
+            hold: Some(HoldRow::from_raw(&hold)),
             sent: Vec::new(),
             held: Vec::new(),
             peer_tsval: Some(u32::MAX),
             is_ack_due: false,
             snooped: Some(SnoopedRow {
-                snoop: SnoopRow::of(&snoop),
+                snoop: SnoopRow::from_raw(&snoop),
                 link: LinkRow { bytes: vec![255; HEADERS_MAX_BYTES], ip_at: 255, tcp_at: 255 },
                 tsval: u32::MAX,
                 copies: Vec::new(),

@@ -15,7 +15,7 @@ const IPV4_ID_AT: usize = 4;
 pub(crate) fn cut(frame: &mut Frame, parsed: &Parsed, payload_bytes: usize) -> Frame {
     debug_assert!(payload_bytes <= parsed.segment.payload_bytes as usize);
     let payload_at = parsed.header_end();
-    let error = Error::of(frame, parsed);
+    let error = Error::find(frame, parsed);
     let segments = match frame.gso_size {
         0 => 1,
         size => payload_bytes.div_ceil(size.into()) as u16,
@@ -50,7 +50,7 @@ impl Frame {
 
 /// The frame's headers, as an empty ACK.
 pub(crate) fn without_payload(frame: &Frame, parsed: &Parsed) -> Frame {
-    let error = Error::of(frame, parsed);
+    let error = Error::find(frame, parsed);
     let bytes = frame.bytes[..parsed.header_end()].to_vec();
     let mut empty = Frame { bytes, ..*frame };
     clear_flags(&mut empty, parsed, sys::TCP_FIN | sys::TCP_PSH | sys::TCP_CWR);
@@ -110,7 +110,7 @@ struct Error {
 }
 
 impl Error {
-    fn of(frame: &Frame, parsed: &Parsed) -> Self {
+    fn find(frame: &Frame, parsed: &Parsed) -> Self {
         let tcp = &frame.bytes[parsed.ip.tcp_at..];
         let found = read_u16(tcp, TCP_CHECK_AT);
         match frame.checksum {

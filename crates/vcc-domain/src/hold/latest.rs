@@ -39,11 +39,11 @@ impl Latest {
     /// For another host; None: the guest has sent nothing.
     pub(crate) fn row(&self) -> Option<LatestRow> {
         let Latest { ack, window, neighbour, timestamps } = *self;
-        let macs = Macs::of(&neighbour?);
+        let macs = Macs::from_neighbour(&neighbour?);
         Some(LatestRow { ack, window, macs, timestamps })
     }
 
-    pub(crate) fn of(row: &LatestRow) -> Self {
+    pub(crate) fn from_row(row: &LatestRow) -> Self {
         let LatestRow { ack, window, macs, timestamps } = *row;
         Latest { ack, window, neighbour: Some(macs.neighbour()), timestamps }
     }

@@ -92,7 +92,7 @@ impl Core {
     ) -> Option<Judged> {
         let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
         flow.snoop_leave(&snooped.snoop, segment, |flow| {
-            let params = self.treatments.of(flow);
+            let params = self.treatments.params_of(flow);
             flow.from_guest_into(params, segment, action);
             if params.0.guest_rate_cap_bytes_per_ms != 0 {
                 self.rate.cap(flow, params, segment, action);
@@ -111,7 +111,7 @@ impl Core {
     ) -> Option<Judged> {
         let Entry { state: flow, held, snooped, .. } = self.table.get_mut(id)?;
         let judged = flow.snoop_judge(&snooped.snoop, |flow| {
-            let params = self.treatments.of(flow);
+            let params = self.treatments.params_of(flow);
             let hears = flow.hold_to_guest(&mut held.hold, &self.buffer, params, segment, action);
             Judged { hears, is_reset: flow.is_reset(segment, false) }
         });
@@ -137,7 +137,7 @@ impl Core {
     /// A fragment of the guest passes: the flow whose segment begins with it learns of it.
     pub(super) fn fragment_from_guest(&mut self, id: FlowId, segment: &Segment) {
         let Some(Entry { state: flow, .. }) = self.table.get_mut(id) else { return };
-        if flow.fragment_from_guest(self.treatments.of(flow), segment) {
+        if flow.fragment_from_guest(self.treatments.params_of(flow), segment) {
             self.counters.count(sys::COUNT_IN_FRAGMENTS);
         }
     }
@@ -207,7 +207,7 @@ impl Core {
     /// Inserts a new flow into the table.
     pub(super) fn take_place(&mut self, key: FlowKey) -> Room {
         let treatments = &self.treatments;
-        let params_of = |flow: &FlowState| *treatments.of(flow);
+        let params_of = |flow: &FlowState| *treatments.params_of(flow);
         self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of)
     }
 

@@ -20,7 +20,7 @@ impl Core {
 
     /// Does the port send segments of its own on the connection, or keep what nobody else has?
     pub(super) fn speaks(&self, Entry { state: flow, held, snooped, .. }: &Entry) -> bool {
-        let treatment = self.treatments.of(flow).0;
+        let treatment = self.treatments.params_of(flow).0;
         held.hold.0.begun != 0
             || treatment.emit != 0
             || u32::from(treatment.act) != sys::ACT_WINDOW

@@ -47,7 +47,7 @@ impl Holding {
     ) -> Option<Admission> {
         let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         held.latest.note(frame, parsed);
-        let fate = flow.hold_admit(&held.hold, core.treatments.of(flow), &parsed.segment);
+        let fate = flow.hold_admit(&held.hold, core.treatments.params_of(flow), &parsed.segment);
         if fate.whole {
             let seq = flow.hold_seq(&held.hold, &parsed.segment);
             if seq != parsed.segment.seq {
@@ -63,7 +63,7 @@ impl Holding {
         let segment = &parsed.segment;
         held.queue.is_empty()
             && held.path.limit_bytes(parsed, core.now_us()).is_none()
-            && flow.hold_leaves_bytes(&held.hold, core.treatments.of(flow), segment)
+            && flow.hold_leaves_bytes(&held.hold, core.treatments.params_of(flow), segment)
                 >= sequence_bytes(segment)
     }
 
@@ -116,7 +116,8 @@ impl Holding {
         if let Some(limit_bytes) = limit_bytes {
             as_sent.seg_bytes = limit_bytes;
         }
-        let by_window = flow.hold_leaves_bytes(&held.hold, core.treatments.of(flow), &as_sent);
+        let by_window =
+            flow.hold_leaves_bytes(&held.hold, core.treatments.params_of(flow), &as_sent);
         let leaves_bytes = limit_bytes.unwrap_or(u32::MAX).min(by_window);
         let waits = leaves_bytes > 0 && as_sent.payload_bytes > 0 && !self.pacing.admits(core, id);
         if waits { 0 } else { leaves_bytes }

@@ -39,12 +39,12 @@ impl Port {
 
     /// The flows in order of their keys, with what the port has of them.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
-        self.core.table.iter().map(Seen::of)
+        self.core.table.iter().map(Seen::from_entry)
     }
 
     /// A flow likewise; None if the port does not know it.
     pub fn seen_of(&self, key: &FlowKey) -> Option<Seen> {
-        self.core.table.of_key(key).map(Seen::of)
+        self.core.table.of_key(key).map(Seen::from_entry)
     }
 
     /// A new connection between the ends of one that has ended is judged for itself: the old one is
@@ -98,7 +98,7 @@ impl Core {
         {
             // The data owed when its rule came into force have been delivered.
             let ends = self.treatments.epoch() != 0
-                && is_ignored(self.treatments.of(flow))
+                && is_ignored(self.treatments.params_of(flow))
                 && is_free(flow);
             return !ends;
         }
@@ -166,7 +166,7 @@ mod tests {
         });
         talk.open(&[]);
         assert_eq!((rule_of(&talk), connections(&talk)), ((1, FIRST), vec![0, 1, 0]));
-        assert_eq!(talk.port.core.treatments.of(talk.flow()).0.prr, 0);
+        assert_eq!(talk.port.core.treatments.params_of(talk.flow()).0.prr, 0);
         talk.peer.set_port(81);
         talk.open(&[]);
         assert_eq!((talk.port.flows().count(), connections(&talk)), (1, vec![0, 1, 0]));

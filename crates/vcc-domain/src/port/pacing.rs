@@ -46,7 +46,7 @@ impl Pacing {
         let Some(Entry { key, state: flow, held, .. }) = core.table.get_mut(id) else {
             return true;
         };
-        let due_us = match core.rate.due(flow, core.treatments.of(flow), now_us) {
+        let due_us = match core.rate.due(flow, core.treatments.params_of(flow), now_us) {
             RateDue::Uncapped => return true,
             RateDue::Now => None,
             RateDue::AtUs(due_us) => Some(due_us),

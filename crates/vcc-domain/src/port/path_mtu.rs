@@ -19,7 +19,7 @@ impl Port {
         Repair::judge(&mut self.core, id);
         let message = TooBig { now_us: self.core.now_us(), ..quote.message };
         let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
-        if !held.shrink_path(flow, self.core.treatments.of(flow), &message) {
+        if !held.shrink_path(flow, self.core.treatments.params_of(flow), &message) {
             return;
         }
         // A guest ignores a message about what has been acknowledged (Linux: tcp_v4_err).

@@ -23,7 +23,7 @@ impl Recorder {
         if self.traced.is_none() || !is_ack(segment) {
             return None;
         }
-        core.table.get(id).map(|entry| Inferred::of(&entry.state))
+        core.table.get(id).map(|entry| Inferred::from_flow(&entry.state))
     }
 
     /// The engine has judged the segment.
@@ -51,7 +51,7 @@ impl Recorder {
     ) {
         let Some(Entry { key, state: flow, .. }) = core.table.get(id) else { return };
         if let (Some(traced), Some(before)) = (&mut self.traced, before) {
-            let after = Inferred::of(flow);
+            let after = Inferred::from_flow(flow);
             traced.push(TracedAck { at_ns: core.now_ns, key: *key, before, after });
         }
         let passes = u32::from(action.verdict) == sys::VCC_PASS;

@@ -24,7 +24,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    fn of(flow: &FlowState) -> Self {
+    fn from_flow(flow: &FlowState) -> Self {
         Before { una: flow.snd_una, ca_state: flow.ca_state }
     }
 }
@@ -52,10 +52,10 @@ impl Repair {
         let now_us = core.now_us() as u32;
         let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         let recovery = &mut held.sent.recovery;
-        if flow.repair_judge(&mut held.hold, recovery, core.treatments.of(flow), now_us) {
+        if flow.repair_judge(&mut held.hold, recovery, core.treatments.params_of(flow), now_us) {
             held.discard_sent(&mut core.buffer);
         }
-        Some(Before::of(flow))
+        Some(Before::from_flow(flow))
     }
 
     /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
@@ -167,7 +167,7 @@ impl Repair {
             let leaves_bytes = flow.repair_leaves_bytes(
                 &held.hold,
                 &held.sent.recovery,
-                core.treatments.of(flow),
+                core.treatments.params_of(flow),
                 &kept.facts,
                 unit_bytes,
             );
@@ -189,7 +189,7 @@ impl Repair {
         let mut again = held.sent.get(at)?.waiting.clone();
         again.parsed.segment.now_us = core.now_us();
         held.latest.renew(&mut again.frame, &mut again.parsed);
-        Some((again, Before::of(flow)))
+        Some((again, Before::from_flow(flow)))
     }
 
     pub(super) fn resent(core: &mut Core, id: FlowId, at: usize, before: Before) {
@@ -230,7 +230,7 @@ impl Repair {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            core.treatments.of(flow),
+            core.treatments.params_of(flow),
             now_us as u32,
             waits,
         );
@@ -281,7 +281,7 @@ impl Repair {
         let due = flow.repair_due(
             &held.hold,
             &held.sent.recovery,
-            core.treatments.of(flow),
+            core.treatments.params_of(flow),
             now_us as u32,
             waits,
         );

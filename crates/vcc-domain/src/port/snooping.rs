@@ -113,7 +113,8 @@ impl Snooping {
         let (snoop, segment) = (&mut snooped.snoop, &parsed.segment);
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
-        let placed = flow.snoop_placed(snoop, core.treatments.of(flow), segment, sent, stamp);
+        let placed =
+            flow.snoop_placed(snoop, core.treatments.params_of(flow), segment, sent, stamp);
         let is_behind_hole = after(segment.seq, snoop.0.ring_nxt);
         let has_space = !is_behind_hole || self.copied_bytes < BEHIND_HOLES_MAX_BYTES;
         if placed.keep != 0 && has_space {
@@ -186,7 +187,7 @@ impl Snooping {
         let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
-            let current = Current::of(flow, &held.hold, snooped.snoop.0.ts_recent);
+            let current = Current::new(flow, &held.hold, snooped.snoop.0.ts_recent);
             to_guest.extend(snooped.given_again(now_ns, AGAIN_AT_ONCE, current));
         }
         let has_blocks = u32::from(parsed.segment.options) & sys::OPT_SACK != 0;
@@ -205,7 +206,7 @@ impl Snooping {
         }
         let Some(Entry { state: flow, snooped, .. }) = core.table.get_mut(id) else { return false };
         let room = self.sharing.room(&snooped.share);
-        let treatment = core.treatments.of(flow);
+        let treatment = core.treatments.params_of(flow);
         let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
         if absorbs {
             flow.snoop_absorbed(&parsed.segment);
@@ -229,7 +230,8 @@ impl Snooping {
         let Entry { state: flow, snooped, .. } = core.table.get_mut(id)?;
         let segment = &parsed.segment;
         let room = self.sharing.room(&snooped.share);
-        let said = flow.snoop_ack_to_send(&snooped.snoop, core.treatments.of(flow), &room, segment);
+        let said =
+            flow.snoop_ack_to_send(&snooped.snoop, core.treatments.params_of(flow), &room, segment);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
@@ -299,7 +301,8 @@ impl Snooping {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said = flow.snoop_ack_to_send(&snooped.snoop, core.treatments.of(flow), &room, &own);
+        let said =
+            flow.snoop_ack_to_send(&snooped.snoop, core.treatments.params_of(flow), &room, &own);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         Some(Answer { key, flow, snooped, said }.made(now_us))
@@ -325,7 +328,7 @@ impl Snooping {
         let Entry { key, state: flow, held, snooped, .. } = core.table.get_mut(id)?;
         let snoop = &snooped.snoop.0;
         let takes = after(snoop.guest_edge, snoop.guest_ack);
-        let current = Current::of(flow, &held.hold, snoop.ts_recent);
+        let current = Current::new(flow, &held.hold, snoop.ts_recent);
         snooped.copies.note_refusal(self.heard_ns, takes);
         if snooped.copies.refusals() <= REFUSALS_MAX {
             to_guest.extend(snooped.given_again(now_ns, 1, current));

@@ -40,7 +40,7 @@ pub(super) struct Broken {
 
 impl Broken {
     /// What to report if the connection ends now. None if nothing was promised.
-    pub(super) fn of(core: &Core, id: FlowId) -> Option<Self> {
+    pub(super) fn find(core: &Core, id: FlowId) -> Option<Self> {
         let promise = promise_of(core, id)?;
         let Entry { held, .. } = core.table.get(id)?;
         Some(Broken { promise, starts: held.sent.starts().collect() })
@@ -225,7 +225,7 @@ impl Split {
             }
             None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
         };
-        let mut params: Params = *core.treatments.of(flow);
+        let mut params: Params = *core.treatments.params_of(flow);
         if self.withheld.is_some() {
             params.0.act = Act::Hold.number();
         }
@@ -349,7 +349,7 @@ impl Port {
 
     /// Ends a connection of which the guest has been promised what cannot be delivered.
     pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
-        let Some(broken) = Broken::of(&self.core, id) else { return };
+        let Some(broken) = Broken::find(&self.core, id) else { return };
         let slot = self.core.table.get_mut(id).and_then(|entry| entry.held.slot.take());
         self.forget(id);
         broken.reset(out);

@@ -106,7 +106,7 @@ impl Thinning {
         let Action { flags, window, .. } = *action;
         let shown = Segment { flags, window, ..parsed.segment };
         let waiting = held.late_ack.as_ref().map(|late| &late.shown);
-        let params = core.treatments.of(flow);
+        let params = core.treatments.params_of(flow);
         let thin = flow.thin_ack(&held.hold, params, waiting, &last, &shown, is_crowded);
         let mut taken = || Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
         match thin {

@@ -176,7 +176,7 @@ pub(crate) struct Current {
 
 impl Current {
     /// Its acknowledgement as the guest was shown it.
-    pub(crate) fn of(flow: &FlowState, hold: &Hold, ts_recent: u32) -> Self {
+    pub(crate) fn new(flow: &FlowState, hold: &Hold, ts_recent: u32) -> Self {
         let ack = (hold.split_ack(flow.snd_una), flow.window_shown);
         Current { ack: flow.has(sys::FLOW_WINDOW_SHOWN).then_some(ack), tsval: ts_recent }
     }

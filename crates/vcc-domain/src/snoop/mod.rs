@@ -50,7 +50,7 @@ impl Snooped {
     pub(crate) fn row(&self, frames: &mut Frames) -> Option<SnoopedRow> {
         let is_new = self.snoop.0.opening == 0 && self.snoop.0.syn_tsval == 0;
         (!is_new).then(|| SnoopedRow {
-            snoop: SnoopRow::of(&self.snoop.0),
+            snoop: SnoopRow::from_raw(&self.snoop.0),
             link: self.headers.row(),
             tsval: self.tsval,
             copies: self.copies.frames().map(|frame| frames.push(frame)).collect(),
@@ -58,10 +58,10 @@ impl Snooped {
     }
 
     /// Without its copies; None: the row is inconsistent.
-    pub(crate) fn of(row: &SnoopedRow) -> Option<Self> {
+    pub(crate) fn from_row(row: &SnoopedRow) -> Option<Self> {
         let mut snoop = Snoop(row.snoop.raw());
         snoop.falls_silent();
-        let headers = Headers::of(&row.link)?;
+        let headers = Headers::from_row(&row.link)?;
         let is_due = snoop.is_promise_due();
         let mut snooped = Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() };
         snooped.bar_unknown();
@@ -154,7 +154,7 @@ impl Headers {
         LinkRow { bytes, ip_at: self.ip_at, tcp_at: self.tcp_at }
     }
 
-    fn of(LinkRow { bytes, ip_at, tcp_at }: &LinkRow) -> Option<Self> {
+    fn from_row(LinkRow { bytes, ip_at, tcp_at }: &LinkRow) -> Option<Self> {
         let mut headers = Headers { ip_at: *ip_at, tcp_at: *tcp_at, ..Headers::default() };
         let ip_bytes = usize::from(tcp_at.checked_sub(*ip_at)?);
         let is_none = bytes.is_empty() && ip_bytes == 0;

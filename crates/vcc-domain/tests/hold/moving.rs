@@ -55,7 +55,7 @@ fn what_is_promised_arrives_from_the_other_port() {
     assert_eq!(guest.port.held_bytes(), held_bytes);
     let mut out = Out::default();
     guest.port.go_on(guest.now_ns, &mut out);
-    assert!(out.to_guest.is_empty(), "the guest has been told");
+    assert!(out.to_guest.is_empty(), "the guest has heard");
     // What was in flight is lost here: it is sent again, as it is not answered.
     for _ in 0..40 {
         guest.wait_ms(50);

@@ -56,5 +56,5 @@ fn the_bits_of_each_segment_are_a_native_senders() {
         nxt = nxt.max(end);
     }
     assert!(sent > 200 && again > 10, "{sent} segments, {again} of them retransmissions");
-    assert!(flow.marks > 10 && flow.forged == 0, "{} ACKs told of marks", flow.marks);
+    assert!(flow.marks > 10 && flow.forged == 0, "{} ACKs reported marks", flow.marks);
 }

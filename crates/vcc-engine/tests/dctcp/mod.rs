@@ -1,6 +1,7 @@
 //! DCTCP (RFC 8257) and DCTCP with priorities (AC/DC, equation 1), against independent models.
 
 mod alpha;
+mod late;
 mod model;
 mod others;
 mod priority;
@@ -163,8 +164,13 @@ fn compare(params: Params, reporting: Reporting, seed: u64, model: &mut Model) -
             mark_permille = rng.pick(&[0, 5, 50, 200, 500, 1000]);
         }
         while sent - acked < conn.cwnd() && sent - acked < 700 {
-            conn.send(sent * mss_bytes, mss_bytes);
+            let mut data = conn.data(sent * mss_bytes, mss_bytes);
             sent += 1;
+            // There the write ends, not the window.
+            if sent - acked == 700 {
+                data = data.psh();
+            }
+            conn.guest_sends(data);
         }
         if sent == acked {
             continue;

@@ -69,6 +69,8 @@ fn params_of(dctcp: bool, police: bool) -> Params {
     let mut params = underlay(if dctcp { "dctcp" } else { "reno-ecn" });
     // The papers' senders reduce at once and know no DSACK.
     (params.0.prr, params.0.undo, params.0.police) = (0, 0, police.into());
+    // Their guest answers each ACK before the next one arrives, so nothing is about to be sent.
+    params.0.delays = 0;
     params
 }
 
@@ -168,7 +170,7 @@ impl Run {
     }
 
     /// Puts the marks that an ACK reports into its segment, and returns them.
-    fn tell(&mut self, ack: &Ack, segment: &mut Seg) -> Marks {
+    fn report_marks(&mut self, ack: &Ack, segment: &mut Seg) -> Marks {
         let acked = ack.up_to - self.guest.at.una;
         let marked = if ack.ece { acked } else { 0 };
         match self.reporting {
@@ -194,7 +196,7 @@ impl Run {
         let offset = (ack.up_to * self.mss) as u32;
         let mut segment = self.conn.ack(offset).win(self.peer_window);
         let acked = ack.up_to - self.guest.at.una;
-        let marks = self.tell(&ack, &mut segment);
+        let marks = self.report_marks(&ack, &mut segment);
         self.native.use_in_part(self.rto_us());
         let action = self.conn.guest_gets(segment);
         assert!(!is_dropped(&action), "{}", self.place("an ACK is dropped"));

@@ -171,7 +171,7 @@ impl Drop for Card {
 
 /// Boots a guest, whose CPU takes turns on the core of all guests.
 pub fn boot(host: &Netns, image: &Image, netdev: &[String]) -> Result<Vm> {
-    let namespace = program::Entry::of(host)?;
+    let namespace = program::Entry::open(host)?;
     let prepare = |command: &mut Command| namespace.enter(command);
     let vm = Vm::boot(image, netdev, prepare).doing(|| "boot a virtual machine".into())?;
     turns::join(&vm)?;

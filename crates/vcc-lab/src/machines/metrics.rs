@@ -61,26 +61,27 @@ pub fn all<'a>(machines: &Machines, cases: impl Iterator<Item = &'a Parameters>)
 }
 
 fn timed(direction: Direction, bytes: u32) -> Vec<Metric> {
-    let (kind, told) = (kind(direction, bytes), direction.told());
+    let (kind, phrase) = (kind(direction, bytes), direction.phrase());
     vec![
-        Metric::new(format!("{kind}_ms"), format!("median time of {bytes} bytes {told}")),
+        Metric::new(format!("{kind}_ms"), format!("median time of {bytes} bytes {phrase}")),
         Metric::new(format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
         Metric::new(format!("{kind}_gain"), "that throughput over the other case's"),
     ]
 }
 
 fn judged(direction: Direction, bytes: u32) -> Vec<Metric> {
-    let (kind, told) = (kind(direction, bytes), direction.briefly());
+    let (kind, phrase) = (kind(direction, bytes), direction.briefly());
     let by = DelayedBy::ALL.into_iter().map(|by| {
         let what = in_words(by);
         let text = format!(
-            "share of connections with {bytes} bytes {told} that wait for {what}, as the port says"
+            "share of connections with {bytes} bytes {phrase} that wait for {what}, as the port says"
         );
         Metric::new(format!("{kind}_by_{}", by.name()), text)
     });
     let delays = ["guest", "fabric"].map(|part| {
-        let text =
-            format!("median of the {part} delays of connections with {bytes} bytes {told}, in us");
+        let text = format!(
+            "median of the {part} delays of connections with {bytes} bytes {phrase}, in us"
+        );
         Metric::new(format!("{kind}_{part}_us"), text)
     });
     by.chain(delays).collect()
@@ -130,7 +131,7 @@ pub fn of_verdicts(transfers: &[Transfers], cpu: &Shares) -> BTreeMap<String, f6
 }
 
 /// `against`: the metrics of the case that gains are over.
-pub fn of(
+pub fn from_transfers(
     transfers: &[Transfers],
     against: Option<&BTreeMap<String, f64>>,
 ) -> BTreeMap<String, f64> {

@@ -163,9 +163,9 @@ peer_window_bytes = 96000
             ("card = \"tap\"", "card = \"tap\"\nbusy = 101", "busy: must be at most 100"),
             ("[[cases]]", VERDICTS, "machines.verdicts.asks: must be 1 to 1000"),
         ];
-        for (from, to, told) in wrong {
+        for (from, to, problem) in wrong {
             let error = parse("small.toml", &SMALL.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(problem), "{error}");
         }
     }
 

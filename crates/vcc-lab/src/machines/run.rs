@@ -88,7 +88,7 @@ impl<'a> MachinesTestbed<'a> {
             asks: verdicts.map_or(0, |verdicts| verdicts.asks),
             peer_window_bytes: verdicts.map(|verdicts| verdicts.peer_window_bytes),
         };
-        let mut judge = verdicts.map(|_| Judge::of(&network, &card)).transpose()?;
+        let mut judge = verdicts.map(|_| Judge::attach_to(&network, &card)).transpose()?;
         let mut crowd = match case.queue_ms {
             0 => None,
             queue_ms => Some(Crowd::start(&network, machines.rate_mbps, queue_ms)?),
@@ -193,7 +193,7 @@ fn report(
     }
     let metrics = match cpu {
         Some(cpu) => metrics::of_verdicts(&transfers, &cpu),
-        None => metrics::of(&transfers, against),
+        None => metrics::from_transfers(&transfers, against),
     };
     Ok(RunReport::without_network(seed, Validity { reasons, warnings }, metrics))
 }

@@ -49,7 +49,7 @@ impl Direction {
         }
     }
 
-    pub fn told(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::From => "from the guest, from its SYN to the last byte at the peer",
             Self::To => "to the guest, from connecting until the last byte is acknowledged",
@@ -75,7 +75,7 @@ pub fn run(direction: Direction, bytes: u32, vm: &mut Vm, terms: &Terms) -> Resu
         Direction::Ask => ask_guest(bytes, terms.asks, terms.guest),
     };
     time.map(|time| time.as_secs_f64()).map_err(|error| {
-        let problem = format!("a transfer of {bytes} bytes {} failed: {error}", direction.told());
+        let problem = format!("a transfer of {bytes} bytes {} failed: {error}", direction.phrase());
         Error::Traffic { flow: 1, problem }
     })
 }

@@ -43,7 +43,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    pub fn of(network: &Network, card: &Card) -> Result<Self> {
+    pub fn attach_to(network: &Network, card: &Card) -> Result<Self> {
         let place = match card.status_socket() {
             Some(socket) => Place::Domain(socket),
             None => Place::Tap(Self::attach(network)?),

@@ -70,13 +70,13 @@ fn a_headline_is_of_what_there_is() {
     let with = |headline: &str| format!("headline = \"{headline}\"\n{SMALL}");
     let headline = parse("small.toml", &with("ratio without")).unwrap();
     assert_eq!(headline.header.headline.unwrap().case, "without");
-    for (headline, told) in [
+    for (headline, problem) in [
         ("x without", "small.toml:1: headline: there is no metric 'x'"),
         ("ratio x", "small.toml:1: headline: there is no case 'x'"),
         ("ratio", "'ratio' is not 'METRIC CASE'"),
     ] {
         let error = refused(&with(headline));
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(problem), "{error}");
     }
 }
 
@@ -86,13 +86,13 @@ fn a_closing_sentence_is_of_what_there_is() {
                    problem = { case = \"without\" }\ncure = { case = \"with\", min = 0.5 }\n";
     let source = format!("{SMALL}[[cases]]\nname = \"with\"\n{closing}");
     assert!(parse("small.toml", &source).is_ok());
-    for (old, new, told) in [
+    for (old, new, problem) in [
         ("metric = \"ratio\"\ntext", "metric = \"x\"\ntext", "in_short.metric: there is no metric"),
         ("{ case = \"with\",", "{ case = \"x\",", "in_short.cure.case: there is no case 'x'"),
         ("{problem} {cure}", "{cure}", "in_short.text: has no {problem}"),
     ] {
         let error = refused(&source.replace(old, new));
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(problem), "{error}");
     }
 }
 

@@ -94,7 +94,7 @@ fn parameters(wire: &file::Wire, case: &CaseTable, index: usize) -> Checked<Para
     };
     Ok(Parameters {
         flows: case.flows.get() as usize,
-        demand: Demand::of(case.bursts),
+        demand: Demand::from_bursts(case.bursts),
         without: half(&case.without, &wire.without, "without")?,
         with: half(&case.with, &wire.with, "with")?,
     })
@@ -187,9 +187,9 @@ with = { rate_limit_mbps = 2000 }
             ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
             ("flows = 1\n", "flows = 1\nexpect.x = { max = 1 }\n", "there is no metric 'x'"),
         ];
-        for (from, to, told) in wrong {
+        for (from, to, problem) in wrong {
             let error = refused(&SMALL.replacen(from, to, 1));
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(problem), "{error}");
         }
     }
 }

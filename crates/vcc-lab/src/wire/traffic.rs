@@ -23,7 +23,7 @@ pub enum Demand {
 }
 
 impl Demand {
-    pub fn of(bursts: Option<Bursts>) -> Self {
+    pub fn from_bursts(bursts: Option<Bursts>) -> Self {
         bursts.map_or(Self::Bulk, |bursts| Self::Bursts {
             bytes: bursts.bytes.get() as usize,
             every_ns: u64::from(bursts.every_ms.get()) * 1_000_000,

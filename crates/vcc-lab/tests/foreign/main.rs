@@ -180,3 +180,40 @@ fn linux_has_its_share_of_heavy_marking() {
         eprintln!("figure: {line} medians of three");
     }
 }
+
+/// Listening stacks that answer a batch of ACKs after the last of them has passed the port.
+#[test]
+#[ignore = "a minute: make verify runs it"]
+fn other_stacks_have_their_share_of_heavy_marking() {
+    if !can_attach() {
+        return;
+    }
+    let controls = CongestionControls::load(&["dctcp"]).expect("DCTCP");
+    for (name, stack, mtu, mark_every) in [
+        ("netstack", netstack(), 1500, 4),
+        ("smoltcp", Ok(Stack::Smoltcp), 1452, 4),
+        ("smoltcp", Ok(Stack::Smoltcp), 1452, 40),
+    ] {
+        let stack = match stack {
+            Ok(stack) => stack,
+            Err(why) => {
+                skip(&format!("{name} cannot be built: {why}"));
+                continue;
+            }
+        };
+        let trial = Trial {
+            stack,
+            role: Role { mtu, opens: false, sends: true },
+            timestamps: true,
+            sack: true,
+            mark_every,
+            underlay: "dctcp",
+            native: controls.kernel_name("dctcp").into(),
+        };
+        let mut shares = shares(&vec![trial; 8]);
+        shares.sort_by(f64::total_cmp);
+        let median = shares[shares.len() / 2];
+        eprintln!("figure: {name} listens, one mark in {mark_every}: {median:.2} of its share");
+        assert!(MEAN.contains(&median), "{name}, {mark_every}: {shares:.2?}");
+    }
+}

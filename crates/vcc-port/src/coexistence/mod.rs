@@ -61,7 +61,7 @@ impl Finding {
     }
 
     /// A sentence about a device, for people.
-    pub fn tell(&self, device: &str) -> String {
+    pub fn describe(&self, device: &str) -> String {
         let (found, meaning) = (&self.found, self.meaning.trim_end_matches('.'));
         format!("{device}: {found}. {meaning} (`vcc doctor --device {device}`)")
     }

@@ -145,7 +145,7 @@ impl Player<'_> {
         }
     }
 
-    fn tell(&mut self, where_to: &str, from_guest: bool, seen: &Seen) -> Segment {
+    fn log(&mut self, where_to: &str, from_guest: bool, seen: &Seen) -> Segment {
         let segment = Segment::from_packet(&seen.packet, from_guest, self.peer.initial);
         self.history.push_back(format!("        {where_to:7} {segment}"));
         segment
@@ -164,7 +164,7 @@ impl Player<'_> {
         let inner = loop {
             match self.lane.listener.poll(true) {
                 None => {
-                    self.tell("fabric", true, &outer);
+                    self.log("fabric", true, &outer);
                     return Err("this was not sent by the guest".into());
                 }
                 Some(seen) if self.peer.knows(&seen.packet) => break seen,
@@ -175,8 +175,8 @@ impl Player<'_> {
         if !inner.packet.payload.is_empty() {
             self.last_data = Some(outer.clone());
         }
-        self.tell("guest", true, &inner);
-        self.tell("fabric", true, &outer);
+        self.log("guest", true, &inner);
+        self.log("fabric", true, &outer);
         across::from_guest(self.mode, &mut self.handshake, &inner, &outer)?;
         Ok(Some((inner, outer)))
     }
@@ -234,7 +234,7 @@ impl Player<'_> {
         }
         let deadline = Instant::now() + self.lane.patience;
         let inner = self.arrived(deadline).ok_or("it did not reach the guest")?;
-        self.tell("guest", false, &inner);
+        self.log("guest", false, &inner);
         across::to_guest(self.mode, &mut self.handshake, &outer, &inner)?;
         self.compare_across(event, &inner, false)
     }
@@ -270,7 +270,7 @@ impl Player<'_> {
         match self.arrived(Instant::now()) {
             None => Ok(()),
             Some(seen) => {
-                self.tell("guest", false, &seen);
+                self.log("guest", false, &seen);
                 Err("this came to the guest, and the peer did not send it".into())
             }
         }

@@ -89,7 +89,7 @@ fn the_agents_know_their_namespace_under_any_name() {
     let manifests = helm.run(packaging(), &template).expect("manifests");
     let arguments: String = manifests
         .split_once("- name: POD_NAMESPACE")
-        .unwrap_or_else(|| panic!("the agents are not told: {manifests}"))
+        .unwrap_or_else(|| panic!("the agents have no such option: {manifests}"))
         .1
         .split_whitespace()
         .take(4)

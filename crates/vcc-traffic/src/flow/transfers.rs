@@ -52,7 +52,7 @@ impl TransferSender {
         }
         self.half.has_ecn = tcp_info(&socket)?.has_ecn();
         if self.transfers.until == Until::Acknowledged {
-            acknowledged::tell(&socket)?;
+            acknowledged::enable(&socket)?;
         }
         self.connection = Some(socket);
         Ok(())

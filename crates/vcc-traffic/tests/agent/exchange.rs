@@ -1,6 +1,6 @@
 //! Flows and pings from one guest to the other.
 
-use crate::world::{ADDRESSES, BUFFERS, idle, joined, namespace, reports, start_agent, tell};
+use crate::world::{ADDRESSES, BUFFERS, idle, joined, namespace, output_of, reports, start_agent};
 use vcc_traffic::Pattern;
 use vcc_traffic::plan::{
     FlowToReceive, FlowToSend, GuestPlan, Listener, Measure, PingTimes, Pings, Sysctl,
@@ -84,7 +84,7 @@ fn both_ends_report_flows_and_pings() {
     let receiver = start_agent(&second, &receive);
     let sender = start_agent(&first, &send);
     let offloads =
-        |guest: &vcc_testing::Netns| guest.inside(|| tell("ethtool", "-k eth0")).unwrap();
+        |guest: &vcc_testing::Netns| guest.inside(|| output_of("ethtool", "-k eth0")).unwrap();
     for (child, plan) in [(sender, &send), (receiver, &receive)] {
         let (status, mut reports) = reports(child);
         let last = reports.pop();
@@ -102,7 +102,7 @@ fn both_ends_report_flows_and_pings() {
             }
         }
     }
-    let routes = first.inside(|| tell("ip", "route")).unwrap();
+    let routes = first.inside(|| output_of("ip", "route")).unwrap();
     assert!(
         routes.contains(&format!("cwnd lock {CLAMP_SEGS} initcwnd {INITIAL_SEGS}")),
         "{routes}"

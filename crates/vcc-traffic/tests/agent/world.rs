@@ -43,12 +43,12 @@ pub fn joined(guests: [&Netns; 2]) {
     wired.unwrap();
     for guest in guests {
         let limits = format!("qdisc add dev eth0 root {WIRE}");
-        assert!(guest.inside(|| tell("tc", &limits)).unwrap().is_empty());
+        assert!(guest.inside(|| output_of("tc", &limits)).unwrap().is_empty());
     }
 }
 
 /// The output of a program, which must succeed.
-pub fn tell(program: &str, arguments: &str) -> String {
+pub fn output_of(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{program} {arguments}: {output:?}");
     String::from_utf8(output.stdout).unwrap()

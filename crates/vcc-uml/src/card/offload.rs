@@ -28,7 +28,7 @@ struct Headers {
 impl Headers {
     /// None for a frame that is not IP, or truncated. A guest's TCP sends no IPv6 extension
     /// headers.
-    fn of(frame: &[u8]) -> Option<Self> {
+    fn parse(frame: &[u8]) -> Option<Self> {
         let has_tag = frame.get(12..14)? == ETHERTYPE_VLAN;
         let ip = ETHERNET_BYTES + if has_tag { VLAN_BYTES } else { 0 };
         let ethertype: [u8; 2] = frame.get(ip - 2..ip)?.try_into().ok()?;
@@ -91,7 +91,7 @@ fn put(frame: &mut [u8], at: usize, value: u16) {
 pub(super) fn cut(frame: &mut Frame, mut out: impl FnMut(Vec<u8>)) {
     let bytes = &mut frame.bytes;
     let size = usize::from(frame.gso_size);
-    let headers = Headers::of(bytes);
+    let headers = Headers::parse(bytes);
     if let Some(headers) = headers {
         let header_bytes = headers.transport
             + bytes.get(headers.transport + 12).map_or(0, |offset| usize::from(offset >> 4) * 4);

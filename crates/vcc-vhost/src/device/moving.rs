@@ -43,7 +43,7 @@ impl Device {
         let (connections, bytes) = self.port.hand_over(written_by, waiting);
         // One more state does not change which host may continue the connections.
         self.moving.get_or_insert(Moving::Away { connections, taken: false });
-        self.tell(Event::HandsOver { connections, bytes: bytes.len() });
+        self.report(Event::HandsOver { connections, bytes: bytes.len() });
         bytes
     }
 
@@ -72,13 +72,13 @@ impl Device {
         let arrived = self.port.take_over(now_ns(), state).map_err(|error| error.to_string())?;
         self.discard_waiting();
         for (frame, receipt) in arrived.waiting {
-            if let Some(header) = Header::of(&frame) {
+            if let Some(header) = Header::from_frame(&frame) {
                 self.backlog.push_back(0, Arrival { header, frame, receipt });
             }
         }
         self.moving = Some(Moving::Here);
         let (connections, bytes) = (arrived.connections, state.len());
-        self.tell(Event::TakesOver { connections, bytes });
+        self.report(Event::TakesOver { connections, bytes });
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Device {
         self.port.go_on(now_ns(), &mut out);
         self.forward_to_no_rings(out);
         if matches!(moving, Moving::Away { .. }) {
-            self.tell(Event::Stays);
+            self.report(Event::Stays);
         }
     }
 
@@ -113,7 +113,7 @@ impl Device {
             Some(Moving::Away { taken: false, .. }) => self.starts(),
             Some(Moving::Away { connections, taken: true }) => {
                 self.port.has_gone();
-                self.tell(Event::Left { connections });
+                self.report(Event::Left { connections });
             }
             // The host before continues them.
             Some(Moving::Here) => self.port.has_gone(),
@@ -127,7 +127,7 @@ impl Device {
             let mut out = Out::default();
             self.port.end(now_ns(), &mut out);
             self.forward_to_no_rings(out);
-            self.tell(Event::LeftBehind);
+            self.report(Event::LeftBehind);
         }
     }
 

@@ -64,7 +64,7 @@ impl Device {
 
     /// Gives the guest a frame that the port has made.
     pub(super) fn hand_over_own(&mut self, frame: Frame, rings: &mut Rings) {
-        let Some(header) = Header::of(&frame) else { return };
+        let Some(header) = Header::from_frame(&frame) else { return };
         let arrival = Arrival { header, frame, receipt: None };
         self.hand_over(arrival, rings, &mut Out::default());
     }
@@ -74,7 +74,7 @@ impl Device {
     /// repeat the CWR of a super-segment on each segment that it forwards (RFC 3168, 6.1.2), so the
     /// first one comes alone.
     fn hand_over(&mut self, mut arrival: Arrival, rings: &mut Rings, out: &mut Out) {
-        if arrival.header.must_keep_cwr_apart(Offload::of(self.features))
+        if arrival.header.must_keep_cwr_apart(Offload::from_features(self.features))
             && let Some(first) = arrival.cut_first()
         {
             self.hand_over_whole(first, rings, out);
@@ -145,11 +145,11 @@ impl Device {
             return Some(arrival);
         }
         // The guest may have accepted other features since the frame came.
-        if !arrival.header.within(Offload::of(self.features)) {
+        if !arrival.header.within(Offload::from_features(self.features)) {
             self.counts.not_negotiated += 1;
             return None;
         }
-        let header = arrival.header.for_guest(Offload::of(self.features));
+        let header = arrival.header.for_guest(Offload::from_features(self.features));
         let mergeable = self.features.has(feature::MRG_RXBUF);
         let (ring, memory) = (2 * pair, rings.memory);
         let queue = &mut rings.all[ring].queue;

@@ -82,7 +82,7 @@ impl Session {
                 Ok(NO_FD)
             }
             Err(why) => {
-                device.tell(Event::StateRefused(why));
+                device.report(Event::StateRefused(why));
                 Ok(NO_FD | FAILED)
             }
         }
@@ -94,7 +94,7 @@ impl Session {
         let Some(transfer) = &mut self.transfer else { return };
         if let Err(error) = transfer.carry(watch) {
             self.transfer = None;
-            device.tell(Event::StateRefused(error.to_string()));
+            device.report(Event::StateRefused(error.to_string()));
         }
     }
 
@@ -115,7 +115,7 @@ impl Session {
         match ended {
             Ok(()) => 0,
             Err(why) => {
-                device.tell(Event::StateRefused(why));
+                device.report(Event::StateRefused(why));
                 FAILED
             }
         }

@@ -53,7 +53,7 @@ pub struct Host {
     pub wire: UnixDatagram,
     /// How often the card has changed its offloads.
     offloads: Arc<AtomicUsize>,
-    told: Receiver<String>,
+    reported: Receiver<String>,
 }
 
 impl Host {
@@ -63,11 +63,11 @@ impl Host {
         let (ours, theirs) = UnixDatagram::pair().expect("a wire");
         theirs.set_nonblocking(true).expect("a wire that does not wait");
         ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let (tell, told) = channel();
-        let tell = move |event: vcc_vhost::Event| drop(tell.send(event.to_string()));
+        let (sender, reported) = channel();
+        let on_event = move |event: vcc_vhost::Event| drop(sender.send(event.to_string()));
         let offloads = Arc::<AtomicUsize>::default();
         let cable = Cable { end: theirs, offloads: Arc::clone(&offloads) };
-        let server = Server::new(&socket, port, Box::new(cable), Box::new(tell));
+        let server = Server::new(&socket, port, Box::new(cable), Box::new(on_event));
         let mut server = server.expect("a server");
         let card = server.card();
         // It ends with the tests.
@@ -75,15 +75,17 @@ impl Host {
             let never = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
             server.run(&never).expect("served");
         });
-        Host { _directory: directory, socket, card, wire: ours, offloads, told }
+        Host { _directory: directory, socket, card, wire: ours, offloads, reported }
     }
 
     /// Waits for a line of the journal that contains this, and returns it.
     #[track_caller]
-    pub fn told(&self, text: &str) -> String {
+    pub fn reports(&self, text: &str) -> String {
         loop {
-            let line =
-                self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("not told: {text}"));
+            let line = self
+                .reported
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("not reported: {text}"));
             if line.contains(text) {
                 return line;
             }
@@ -96,7 +98,7 @@ impl Host {
 
     /// A line that was reported without a request.
     pub fn told_more(&self) -> Option<String> {
-        self.told.try_recv().ok()
+        self.reported.try_recv().ok()
     }
 
     /// The next frame on the wire, behind its header.

@@ -132,9 +132,9 @@ fn what_is_promised_goes_along_and_arrives_from_the_other_host() {
     leaving.stop();
     let state = leaving.save();
     let Leaving { from, guest, front_end } = leaving;
-    from.told("hands 1 of its connections over");
+    from.reports("hands 1 of its connections over");
     let (to, mut there) = arrived(&state);
-    to.told("takes 1 of its connections over");
+    to.reports("takes 1 of its connections over");
     // Neither of the two hosts knows whether the guest comes.
     let ack = Packet { ack: GUEST_SEQ + MSS, ..to_guest() };
     for host in [&from, &to] {
@@ -144,7 +144,7 @@ fn what_is_promised_goes_along_and_arrives_from_the_other_host() {
     }
     there.set_up(&guest, USUAL);
     drop(front_end);
-    from.told("the guest has left with 1 of its connections");
+    from.reports("the guest has left with 1 of its connections");
     assert_eq!((connections(&from), connections(&to)), (0, 1));
     // The window is what it was: the peer acknowledges, and the rest leaves from here.
     let mut next = LEFT;
@@ -172,7 +172,7 @@ fn a_guest_that_stays_goes_on_where_it_was() {
     leaving.stop();
     leaving.save();
     (0..2).for_each(|ring| leaving.front_end.start(&leaving.guest, ring));
-    leaving.from.told("the guest stays here");
+    leaving.from.reports("the guest stays here");
     let ack = GUEST_SEQ + LEFT * MSS;
     leaving.from.wire.send(&plain(&Packet { ack, ..to_guest() })).expect("sent");
     let mut next = LEFT;
@@ -190,7 +190,7 @@ fn a_state_that_nobody_has_taken_stays() {
     let (reader, writer) = pipe();
     assert_eq!(leaving.front_end.pass_state(SAVE, writer.as_raw_fd()), ACCEPTED);
     drop((reader, leaving.front_end));
-    leaving.from.told("has gone");
+    leaving.from.reports("has gone");
     assert_eq!(connections(&leaving.from), 1);
 }
 
@@ -212,7 +212,7 @@ fn a_host_that_has_not_run_a_guest_does_not_go_on_with_it() {
     let Leaving { from, front_end, .. } = leaving;
     leave_without_it(front_end);
     for host in [to, from] {
-        host.told("has gone");
+        host.reports("has gone");
         assert_eq!(connections(&host), 0);
         assert_eq!(host.sent_more(), None);
     }
@@ -227,7 +227,7 @@ fn a_guest_moves_on_from_a_host_that_it_has_not_run_on() {
     let (to, mut last) = arrived(&save(&mut there));
     drop((there, leaving.front_end));
     for host in [&leaving.from, &by] {
-        host.told("has gone");
+        host.reports("has gone");
         assert_eq!((connections(host), host.sent_more()), (0, None));
     }
     let held = |host: &Host| host.card.look(|port| port.held_bytes());
@@ -254,16 +254,16 @@ fn a_state_that_is_none_is_refused_in_words_and_the_card_serves_on() {
     for (state, why) in bad {
         let mut there = arriving(&to);
         assert_ne!(load(&mut there, state), 0, "{why}");
-        to.told(why);
+        to.reports(why);
         assert_eq!(connections(&to), 0);
         drop(there);
-        to.told("has gone");
+        to.reports("has gone");
     }
     let mut there = arriving(&to);
     assert_eq!(load(&mut there, &state), 0);
     // The source continues with it after all: nothing of it is kept here.
     drop(there);
-    to.told("has gone");
+    to.reports("has gone");
     assert_eq!(connections(&to), 0);
     assert_eq!(to.sent_more(), None);
 }
@@ -274,19 +274,19 @@ fn a_state_is_passed_through_a_pipe_while_the_rings_rest() {
     let (reader, writer) = pipe();
     let Leaving { from, front_end, .. } = &mut leaving;
     assert_ne!(front_end.pass_state(SAVE, writer.as_raw_fd()), ACCEPTED);
-    from.told("rings have not been stopped");
+    from.reports("rings have not been stopped");
     for ring in 0..2 {
         front_end.stop(ring);
     }
     let file = File::open("/proc/self/exe").expect("a file");
     assert_ne!(front_end.pass_state(SAVE, file.as_raw_fd()), ACCEPTED);
-    from.told("no pipe");
+    from.reports("no pipe");
     assert_ne!(front_end.pass_state(7, writer.as_raw_fd()), ACCEPTED);
-    from.told("direction 7");
+    from.reports("direction 7");
     assert_ne!(front_end.check_state(), 0);
     // A front end that asks for the end before it has read on, or has written all.
     load_in_part(front_end, reader, writer);
-    from.told("before it is over");
+    from.reports("before it is over");
     assert_eq!(connections(from), 1);
 }
 
@@ -311,7 +311,7 @@ fn a_log_is_offered_to_those_who_take_the_state() {
         assert_eq!(front_end.features() & LOG_ALL != 0, is_offered, "{protocol:#x}");
         if !is_offered {
             front_end.ask(2, &(USUAL | LOG_ALL).to_ne_bytes(), &[]);
-            host.told("not offered");
+            host.reports("not offered");
         }
         drop(front_end);
     }
@@ -325,7 +325,7 @@ fn promises_that_were_left_behind_are_ended() {
     begin_log(&mut leaving.front_end, &log);
     leaving.stop();
     drop(leaving.front_end);
-    leaving.from.told("left without its connections");
+    leaving.from.reports("left without its connections");
     let tcp = &leaving.from.sent()[12 + 14 + 20..];
     assert!(u32::from(tcp[13]) & sys::TCP_RST != 0);
 }
@@ -373,7 +373,7 @@ fn each_page_that_the_card_writes_to_is_in_the_log() {
     // Too short for the guest's memory.
     front_end.ask(6, &longs(&[8, 0]), &[log.as_raw_fd()]);
     front_end.ask(2, &(USUAL | LOG_ALL).to_ne_bytes(), &[]);
-    host.told("too short");
+    host.reports("too short");
 }
 
 /// VHOST_USER_SEND_RARP.

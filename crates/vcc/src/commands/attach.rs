@@ -104,7 +104,7 @@ fn warn_of_neighbours(devices: &[&str]) {
     };
     for (device, findings) in devices.iter().zip(found) {
         for finding in findings.iter().filter(|finding| finding.is_harmful()) {
-            output::complain(&format!("warning: {}", finding.tell(device)));
+            output::complain(&format!("warning: {}", finding.describe(device)));
         }
     }
 }

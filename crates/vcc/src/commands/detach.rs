@@ -142,15 +142,15 @@ fn detach(port: Port) -> anyhow::Result<()> {
 /// What happens to connections without vcc, in words.
 fn harm(flows: &[Flow]) -> String {
     let mut text = String::new();
-    let mut tell = |count: usize, what: &str| {
+    let mut report = |count: usize, what: &str| {
         if count > 0 {
             text += &format!("; {count} connection(s) {what} until they end");
         }
     };
     let slow = flows.iter().filter(|flow| flow.depends_on_translation());
-    tell(slow.count(), "now read windows at the wrong scale and will be slow");
+    report(slow.count(), "now read windows at the wrong scale and will be slow");
     let unanswered = flows.iter().filter(|flow| sends_ect_to_guest(flow));
-    tell(unanswered.count(), "receive data whose marks nobody echoes to the peer any more");
+    report(unanswered.count(), "receive data whose marks nobody echoes to the peer any more");
     text
 }
 

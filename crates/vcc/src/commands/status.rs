@@ -51,7 +51,8 @@ fn report(status: &Status) -> String {
     for port in ports {
         // Those that are problems are report above.
         let warnings = port.neighbours.iter().filter(|it| it.severity == Severity::Warning);
-        warnings.for_each(|warning| text += &format!("warning: {}\n", warning.tell(&port.device)));
+        warnings
+            .for_each(|warning| text += &format!("warning: {}\n", warning.describe(&port.device)));
     }
     if ports.is_empty() {
         return text + "no device here is a port: no [[ports]] of the policy matches one\n";

@@ -186,7 +186,7 @@ fn a_daemon_reports_a_program_in_the_way_until_it_is_gone() {
         });
 
         drop(other);
-        eventually("the program is no longer told", || neighbours(&place).is_empty());
+        eventually("the program is no longer listed", || neighbours(&place).is_empty());
         daemon.wait_for_log("port: no longer in the way: TCX ingress");
 
         // Of a queue there is no news, but of what else changes at its device.

@@ -42,7 +42,7 @@ const DOMAIN: &str = "<domain type='kvm' id='7'>
     </interface>
     <interface type='bridge'>
       <source bridge='br0'/>
-      <target dev='a;>/tmp/vcc-told'/>
+      <target dev='a;>/tmp/vcc-escaped'/>
     </interface>
     <console type='pty' tty='/dev/pts/3'>
       <target type='serial' port='0'/>

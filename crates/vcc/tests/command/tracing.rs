@@ -114,7 +114,7 @@ fn a_port_is_recorded_until_ctrl_c() {
             exchange(here, there);
         }
         let guests_ends = connections.each_ref().map(|(here, _)| ends(here)[0].clone());
-        let all_told = || {
+        let are_reported = || {
             let rows = rows(&running.rows_text());
             let has_all_bytes = |end: &String| {
                 let own = |row: &&Row| row.get("guest") == Some(end);
@@ -123,7 +123,7 @@ fn a_port_is_recorded_until_ctrl_c() {
             };
             guests_ends.iter().all(has_all_bytes)
         };
-        eventually("both have been told of", all_told);
+        eventually("both are reported", are_reported);
         assert!(is_traced());
         running.signal(libc::SIGINT);
         let (_, rows) = running.end();

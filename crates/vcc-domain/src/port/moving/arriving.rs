@@ -254,7 +254,7 @@ impl Coming {
         }
         let held = Held {
             hold: Hold(row.hold.as_ref().map(|hold| hold.raw()).unwrap_or_default()),
-            latest: row.latest.map(|latest| Latest::of(&latest)).unwrap_or_default(),
+            latest: row.latest.map(|latest| Latest::from_row(&latest)).unwrap_or_default(),
             peer_tsval: row.peer_tsval,
             is_ack_due: row.is_ack_due,
             ..Held::default()
@@ -280,5 +280,5 @@ fn snooped(
         (parsed.key == *key).then_some((frame, parsed))
     };
     let copies = row.copies.iter().map(|frame| to_guest(*frame)).collect::<Option<_>>()?;
-    Some((Snooped::of(row)?, copies))
+    Some((Snooped::from_row(row)?, copies))
 }

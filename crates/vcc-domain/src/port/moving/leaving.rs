@@ -31,7 +31,7 @@ impl Port {
             all.map(|entry| self.travelling(entry, &mut frames)).collect();
         let waiting: Vec<(FrameRow, bool)> =
             waiting.map(|(frame, is_from_fabric)| (frames.push(frame), is_from_fabric)).collect();
-        let ended = self.split.ended().map(EndedRow::of).collect();
+        let ended = self.split.ended().map(EndedRow::from_promise).collect();
         let state = State { connections, ended, waiting };
         (state.connections.len(), state.to_bytes(written_by, &frames))
     }
@@ -53,9 +53,9 @@ impl Port {
         let sent = sent.collect();
         Travelling {
             flow: Row::from_connection(&connection),
-            macs: self.emitter.neighbours.of(key).map(Macs::of),
+            macs: self.emitter.neighbours.find(key).map(Macs::from_neighbour),
             latest: held.latest.row(),
-            hold: (held.hold.0.begun != 0).then(|| HoldRow::of(&held.hold.0)),
+            hold: (held.hold.0.begun != 0).then(|| HoldRow::from_raw(&held.hold.0)),
             sent,
             held: held.queue.iter().map(|waiting| frames.push(&waiting.frame)).collect(),
             peer_tsval: held.peer_tsval,

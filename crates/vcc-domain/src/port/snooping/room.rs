@@ -121,7 +121,7 @@ impl Snooping {
     /// it has something to say.
     pub(in crate::port) fn note_waiting(&mut self, core: &mut Core, id: FlowId) -> Option<u32> {
         let Entry { key, state: flow, snooped, .. } = core.table.get_mut(id)?;
-        let treatment = core.treatments.of(flow);
+        let treatment = core.treatments.params_of(flow);
         let (sharing, share) = (&mut self.sharing, &mut snooped.share);
         if !share.is_silent() && !flow.snoops(&snooped.snoop, treatment) {
             sharing.end(share);

@@ -106,7 +106,7 @@ pub fn run_timed(
 ) -> Result<(RunData, TimeTaken)> {
     let topology = scenario.topology();
     let bottleneck = topology.bottleneck;
-    let timeline = Timeline::of(scenario);
+    let timeline = Timeline::from_scenario(scenario);
     let plans = plan::plans(scenario, &topology, &timeline, seed);
     let mut loads = Loads::new(&timeline, seed);
     let cores = loads.cores(scenario);
@@ -158,8 +158,8 @@ pub fn run_timed(
     let mut world = World::boot(kernel, AGENT, world, &watch).map_err(guests)?;
     let booted = Instant::now();
     let mut pace = Pace::until(timeline.end_ns);
-    let mut tell = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
-    world.run(&mut network, &watch, &mut tell).map_err(guests)?;
+    let mut progress = |moment: &Moment| tick(pace.at(begin.elapsed(), moment.virtual_ns));
+    world.run(&mut network, &watch, &mut progress).map_err(guests)?;
     let consoles: Vec<String> = (0..hosts.len()).map(|host| world.console(host)).collect();
     let collect::Collected { flows, pings, tcp } =
         collect::reports(scenario.flows.len(), timeline.window, &consoles)?;

@@ -48,7 +48,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub fn of(scenario: &Scenario) -> Self {
+    pub fn from_scenario(scenario: &Scenario) -> Self {
         let flows = scenario.flows.len();
         let begin_ns = connects_at_ns(flows, flows);
         let start_ns = begin_ns + scenario.warm_up_ns;

@@ -112,12 +112,12 @@ impl Talk<'_> {
         self.lane.fabric.fence(&self.peer.blank());
     }
 
-    fn tell(&mut self, what: String) {
+    fn log(&mut self, what: String) {
         self.history.push(format!("  {what}"));
     }
 
     fn send(&mut self, segment: &Segment) -> Result<(), String> {
-        self.tell(format!("< {segment}"));
+        self.log(format!("< {segment}"));
         let frame = self.peer.packet(segment)?.frame();
         self.lane.fabric.send(&frame);
         Ok(())
@@ -143,7 +143,7 @@ impl Talk<'_> {
     fn learn(&mut self, inner: &Seen, outer: &Seen) {
         self.peer.learn(inner, outer);
         let segment = Segment::from_packet(&inner.packet, true, self.peer.initial);
-        self.tell(format!("> {segment}"));
+        self.log(format!("> {segment}"));
         self.unjudged.rst_of_guest = segment.flags & RST != 0;
         if self.unjudged.rst_of_guest {
             return;
@@ -185,7 +185,7 @@ impl Talk<'_> {
         for name in ["tcp_sack", "tcp_timestamps", "tcp_window_scaling"] {
             let value = self.generator.any(&["0", "1", "1"]);
             self.settings.set(name, value)?;
-            self.tell(format!("set {name} {value}"));
+            self.log(format!("set {name} {value}"));
         }
         let has_scale = !self.generator.is_one_in(3);
         if self.guest_opens {
@@ -205,7 +205,7 @@ impl Talk<'_> {
 
     fn guest_opens(&mut self, has_scale: bool) -> Result<(), String> {
         self.application.connect(self.peer.guest, self.peer.address)?;
-        self.tell("connect".into());
+        self.log("connect".into());
         self.collect();
         let has_time = self.history.last().is_some_and(|entry| entry.contains("TS"));
         let mut answer = Segment {
@@ -240,7 +240,7 @@ impl Talk<'_> {
 
     fn guest_listens(&mut self, has_scale: bool) -> Result<(), String> {
         self.application.listen(self.peer.guest)?;
-        self.tell("listen".into());
+        self.log("listen".into());
         let flags = self.generator.any(&[SYN, SYN | ECE | CWR]);
         let options = Some(self.syn_options(has_scale));
         let syn = Segment { flags, window: Some(20_000), options, ..Segment::default() };
@@ -276,7 +276,7 @@ impl Talk<'_> {
                 Step::Send { bytes } => self.guest_sends(bytes)?,
                 Step::Read => self.application.receive_available()?,
                 Step::ShutDown if !self.has_shut_down => {
-                    self.tell("shutdown".into());
+                    self.log("shutdown".into());
                     self.has_shut_down = true;
                     self.application.shut_down()?;
                 }
@@ -296,7 +296,7 @@ impl Talk<'_> {
         if self.has_shut_down || is_full {
             return Ok(());
         }
-        self.tell(format!("send {bytes}"));
+        self.log(format!("send {bytes}"));
         self.application.send(bytes, false)
     }
 

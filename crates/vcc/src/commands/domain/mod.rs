@@ -66,8 +66,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
     let tap = Tap::open(&arguments.tap)?;
     let (port, splits, how) = port(arguments, terms);
-    let tell = |event: Event| output::complain(&event.to_string());
-    let mut server = Server::new(socket, port, Box::new(tap), Box::new(tell))?;
+    let on_event = |event: Event| output::complain(&event.to_string());
+    let mut server = Server::new(socket, port, Box::new(tap), Box::new(on_event))?;
     let mut promises = Promises::for_tap(&arguments.tap);
     promises.end_left(&mut server);
     let card = server.card();

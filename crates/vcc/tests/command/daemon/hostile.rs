@@ -149,21 +149,21 @@ fn a_name_that_is_not_utf8_is_reported() {
 /// All messages about it go to terminals, which must not obey control characters in names.
 #[test]
 fn no_name_is_obeyed_by_a_terminal() {
-    const TOLD: &str = "port\\u001b[31m";
+    const ESCAPED: &str = "port\\u001b[31m";
     on_a_host(|| {
         let place = Place::new("red\x1b[2J", POLICY);
         ip_with("link add", OsStr::new(RED), "type veth peer name guest1");
         ip_with("tuntap add mode tun name", OsStr::new("port\u{9b}2J"), "");
         let daemon = place.run();
-        assert!(daemon.wait_for_log("attached, port 0").contains(&format!("{TOLD}: attached")));
+        assert!(daemon.wait_for_log("attached, port 0").contains(&format!("{ESCAPED}: attached")));
         assert!(daemon.is_ready().contains("red\\u001b[2J"));
         let config = place.config();
         for (words, expected) in [
-            (&["status"][..], TOLD),
+            (&["status"][..], ESCAPED),
             (&["status"], "port\\u009b2J is not a port"),
-            (&["status", "--json"], TOLD),
-            (&["ports"], TOLD),
-            (&["ports", "--json"], TOLD),
+            (&["status", "--json"], ESCAPED),
+            (&["ports"], ESCAPED),
+            (&["ports", "--json"], ESCAPED),
             (&["policy", "apply"], "red\\u001b[2J"),
             (&["policy", "apply", "/nowhere\x1b[2J"], "cannot read /nowhere\\u001b[2J"),
             (&["policy", "check", config.to_str().expect("UTF-8")], "red\\u001b[2J"),
@@ -174,9 +174,9 @@ fn no_name_is_obeyed_by_a_terminal() {
             (&["flows", "--sort", "\u{9b}2J"], "\\u009b2J"),
             (&["\u{9b}2J"], "\\u009b2J"),
             (&["attach", "\x1b[2J"], "no network device `\\u001b[2J`"),
-            (&["detach", "--now", RED], TOLD),
-            (&["attach", RED], &format!("attached to {TOLD}")),
-            (&["detach", "--all"], &format!("detached from {TOLD}")),
+            (&["detach", "--now", RED], ESCAPED),
+            (&["attach", RED], &format!("attached to {ESCAPED}")),
+            (&["detach", "--all"], &format!("detached from {ESCAPED}")),
         ] {
             let output = place.command().args(words).output().expect("the command");
             let printed =

@@ -67,7 +67,7 @@ pub fn missing(program: &str, package: &str) -> Error {
 /// Starts a program in a namespace. Not even kill -9 of the lab leaves it behind, for it ends with
 /// the calling thread.
 pub fn spawn_inside(namespace: &Netns, command: &mut Command, package: &str) -> Result<Child> {
-    Entry::of(namespace)?.enter(command);
+    Entry::open(namespace)?.enter(command);
     let program = command.get_program().to_string_lossy().into_owned();
     spawn(command, &program, package)
 }
@@ -76,7 +76,7 @@ pub fn spawn_inside(namespace: &Netns, command: &mut Command, package: &str) -> 
 pub struct Entry(File);
 
 impl Entry {
-    pub fn of(namespace: &Netns) -> Result<Self> {
+    pub fn open(namespace: &Netns) -> Result<Self> {
         let path = namespace.path();
         File::open(&path).map(Self).doing(|| format!("open {path}"))
     }

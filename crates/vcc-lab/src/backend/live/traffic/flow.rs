@@ -1,10 +1,10 @@
 //! One flow with both its halves: a sender that has data for as long as it sends, a receiver that
 //! checks and counts it.
 
+use super::of_flow;
 use super::route_cwnd;
 use super::senders::SenderView;
 use super::socket::{accept, connect};
-use super::told;
 use crate::backend::live::hosts::{Hosts, Proxy};
 use crate::base::error::{Error, Result};
 use crate::base::system::now_ns;
@@ -41,10 +41,10 @@ impl Flow {
         let to = proxy.as_ref().map_or(to, Proxy::address);
         let sender = guest.inside(|| connect(to, &spec.congestion_control))?;
         let receiver =
-            Receiver::new(accept(listener)?, number, seed, spec.pattern).map_err(told)?;
-        let sender = Sender::new(sender, number, seed, spec.pattern).map_err(told)?;
+            Receiver::new(accept(listener)?, number, seed, spec.pattern).map_err(of_flow)?;
+        let sender = Sender::new(sender, number, seed, spec.pattern).map_err(of_flow)?;
         if spec.leaves_at_ns.is_some() {
-            sender.prepare_to_leave().map_err(told)?;
+            sender.prepare_to_leave().map_err(of_flow)?;
         }
         Ok(Self { number, sender, receiver, _proxy: proxy })
     }
@@ -63,17 +63,17 @@ impl Flow {
 
     /// Writes no more; what was written is still sent.
     pub fn leave(&mut self) -> Result<()> {
-        self.sender.leave().map_err(told)
+        self.sender.leave().map_err(of_flow)
     }
 
     /// Writes until the socket takes no more, or until there is an answer to wait for.
     pub fn send(&mut self, scratch: &mut [u8]) -> Result<()> {
-        self.sender.send(scratch).map_err(told)
+        self.sender.send(scratch).map_err(of_flow)
     }
 
     /// Reads once and compares; false at the end of the stream.
     pub fn receive(&mut self, scratch: &mut [u8]) -> Result<bool> {
-        if self.receiver.receive(scratch).map_err(told)? {
+        if self.receiver.receive(scratch).map_err(of_flow)? {
             return Ok(true);
         }
         let has_all = self.receiver.received_bytes() == self.sender.sent_bytes();
@@ -85,7 +85,7 @@ impl Flow {
     }
 
     pub fn start_measuring(&mut self) -> Result<()> {
-        self.sender.start_measuring(now_ns()).map_err(told)
+        self.sender.start_measuring(now_ns()).map_err(of_flow)
     }
 
     /// Notes what has been received, at the start, the end, or between two phases.
@@ -98,16 +98,16 @@ impl Flow {
     }
 
     pub fn sample(&mut self, at_us: u64) -> Result<()> {
-        self.sender.sample(at_us).map_err(told)
+        self.sender.sample(at_us).map_err(of_flow)
     }
 
     pub fn finish(&mut self) -> Result<()> {
-        self.sender.finish().map_err(told)
+        self.sender.finish().map_err(of_flow)
     }
 
     /// The sender's socket, for observers of its state.
     pub fn view(&self) -> Result<SenderView> {
-        SenderView::of(self.sender.socket())
+        SenderView::from_socket(self.sender.socket())
     }
 
     pub fn into_result(self) -> FlowResult {

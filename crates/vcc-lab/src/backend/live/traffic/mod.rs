@@ -13,7 +13,7 @@ use crate::base::error::Error;
 use std::io;
 
 /// In the lab's own words.
-fn told(error: vcc_traffic::Error) -> Error {
+fn of_flow(error: vcc_traffic::Error) -> Error {
     use vcc_traffic::Error as Of;
     match error {
         Of::System { action, source } => Error::System { action, source },

@@ -10,7 +10,7 @@ use vcc_traffic::TcpInfo;
 pub struct SenderView(Socket);
 
 impl SenderView {
-    pub(super) fn of(sender: &Socket) -> Result<Self> {
+    pub(super) fn from_socket(sender: &Socket) -> Result<Self> {
         sender.try_clone().map(Self).doing(|| "duplicate a socket".into())
     }
 

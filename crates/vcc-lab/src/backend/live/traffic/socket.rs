@@ -1,6 +1,6 @@
 //! Sockets of guests.
 
-use super::told;
+use super::of_flow;
 use crate::base::error::{Doing, Result};
 use socket2::{SockAddr, Socket};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A listener in the namespace that the calling thread is in.
 pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
-    let listener = vcc_traffic::socket::listen(address, congestion_control).map_err(told)?;
+    let listener = vcc_traffic::socket::listen(address, congestion_control).map_err(of_flow)?;
     let patient = listener.set_read_timeout(Some(CONNECT_TIMEOUT));
     patient.doing(|| format!("listen at {address}"))?;
     Ok(listener)
@@ -20,7 +20,7 @@ pub fn listen(address: SocketAddr, congestion_control: &str) -> Result<Socket> {
 /// before the handshake, so that its wishes for ECN count there.
 pub fn connect(to: SocketAddr, congestion_control: &str) -> Result<Socket> {
     let doing = || format!("connect to {to}");
-    let socket = vcc_traffic::socket::tcp(to, congestion_control).map_err(told)?;
+    let socket = vcc_traffic::socket::tcp(to, congestion_control).map_err(of_flow)?;
     socket.connect_timeout(&SockAddr::from(to), CONNECT_TIMEOUT).doing(doing)?;
     socket.set_nonblocking(true).doing(doing)?;
     Ok(socket)

@@ -27,7 +27,7 @@ pub fn problems(data: &RunData, memories: &[Arc<Memory>]) -> Vec<String> {
                 _ => false,
             };
             if !is_right {
-                let [sent, received] = whole.map(told);
+                let [sent, received] = whole.map(wholeness);
                 let promise = if has_ended { ", its promise broken" } else { "" };
                 problems.push(format!(
                     "{guest}'s file {file}: {sent} at the sender, {received} at the receiver{promise}"
@@ -42,7 +42,7 @@ pub fn problems(data: &RunData, memories: &[Arc<Memory>]) -> Vec<String> {
     problems
 }
 
-fn told(is_whole: Option<bool>) -> &'static str {
+fn wholeness(is_whole: Option<bool>) -> &'static str {
     match is_whole {
         Some(true) => "whole",
         Some(false) => "reset",

@@ -39,13 +39,13 @@ pub fn path_mtus(dice: &mut Dice, family: Family) -> Vec<PathMtu> {
         // Small ones come late.
         let fewer = dice.below(u64::from(WHOLE_MTU_BYTES - least_bytes)) / left;
         let mtu_bytes = WHOLE_MTU_BYTES - fewer as u16;
-        let tells = !dice.one_in(4);
-        mtus.push(PathMtu { from_ns: at_ns, mtu_bytes, tells });
-        if tells {
+        let answers = !dice.one_in(4);
+        mtus.push(PathMtu { from_ns: at_ns, mtu_bytes, answers });
+        if answers {
             before_bytes = mtu_bytes;
         } else {
             at_ns += dice.below(SILENT_MAX_NS);
-            mtus.push(PathMtu { from_ns: at_ns, mtu_bytes: before_bytes, tells: true });
+            mtus.push(PathMtu { from_ns: at_ns, mtu_bytes: before_bytes, answers: true });
         }
     }
     mtus
