@@ -307,7 +307,7 @@ impl FrontEnd {
     }
 
     /// Connects and sets everything up, as QEMU does; the rings continue at their used index.
-    pub fn set_up(guest: &Guest, socket: &Path, features: u64) -> Self {
+    pub fn ready(guest: &Guest, socket: &Path, features: u64) -> Self {
         let mut front_end = FrontEnd::connect(socket);
         front_end.ask(3, &[], &[]);
         front_end.set_up(guest, features);

@@ -164,9 +164,9 @@ mod tests {
             };
             [of(Direction::To, 100_000, times_s), of(Direction::From, 1_000_000, &[])]
         };
-        let tap = of(&transfers(&[0.4, 0.1, 0.25]), None);
+        let tap = from_transfers(&transfers(&[0.4, 0.1, 0.25]), None);
         assert_eq!((tap.len(), tap["to_100k_ms"], tap["to_100k_mbps"]), (2, 250.0, 3.2));
-        assert_eq!(of(&transfers(&[0.0625]), Some(&tap))["to_100k_gain"], 4.0);
+        assert_eq!(from_transfers(&transfers(&[0.0625]), Some(&tap))["to_100k_gain"], 4.0);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const FAR: u64 = 1 << 40;
 fn bad_descriptors_are_counted_and_given_back() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     let at = BUFFERS_AT;
     let table = BUFFERS_AT + 0x8000;
     type Describe<'a> = &'a dyn Fn(&Guest);
@@ -78,7 +78,7 @@ fn bad_descriptors_are_counted_and_given_back() {
 fn bad_headers_are_counted() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     let bad: [[u8; 12]; 6] = [
         // A super-segment of segments of no length; without checksum; of UDP; of nothing known.
         [1, 1, 0, 0, 0, 0, 34, 0, 16, 0, 0, 0],
@@ -102,7 +102,7 @@ fn bad_headers_are_counted() {
 fn bad_receive_buffers_are_counted() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL & !MERGEABLE);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL & !MERGEABLE);
     let send = || host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
     for (count, (at, bytes, flags)) in
         (1..).zip([(FAR, 2048, WRITE), (BUFFERS_AT, 0, WRITE), (BUFFERS_AT, 2048, 0)])
@@ -126,7 +126,7 @@ fn a_frame_looks_at_as_many_descriptors_as_a_ring_has() {
     for (last_bytes, chains) in [(0, 1), (16, 2)] {
         let host = Host::with(port());
         let mut guest = Guest::new(2);
-        let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+        let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
         let (table, descriptors) = (BUFFERS_AT, 600);
         for number in 0..descriptors {
             let is_last = number + 1 == descriptors;
@@ -150,7 +150,7 @@ fn a_frame_looks_at_as_many_descriptors_as_a_ring_has() {
 fn a_ring_that_makes_no_sense_is_stopped_until_it_is_set_up_again() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     for head in [None, Some(RING_ENTRIES)] {
         match head {
             None => guest.skip(SEND, RING_ENTRIES + 1),
@@ -177,7 +177,7 @@ fn a_ring_that_makes_no_sense_is_stopped_until_it_is_set_up_again() {
 fn noise_in_the_guests_memory_breaks_nothing() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | EVENT_IDX);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {
         state ^= state << 13;
@@ -224,7 +224,7 @@ fn no_ring_takes_all_of_a_port_that_is_almost_full() {
     let small = BufferSpec { size_bytes: 8000, ..BufferSpec::default() };
     let host = Host::with(Port::with_buffer(params, 64, small));
     let mut guest = Guest::new(4);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | 1 << 22);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | 1 << 22);
     guest.offer_buffers(RECEIVE, 64, 2048);
     open_with_a_small_window(&host, &mut guest);
     for number in 0..40 {
@@ -251,7 +251,7 @@ fn a_port_that_is_full_is_not_sent_to() {
     let small = BufferSpec { size_bytes: 8000, ..BufferSpec::default() };
     let host = Host::with(Port::with_buffer(params, 64, small));
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     guest.offer_buffers(RECEIVE, 64, 2048);
     open_with_a_small_window(&host, &mut guest);
     for number in 0..40 {

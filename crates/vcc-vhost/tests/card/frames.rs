@@ -17,7 +17,7 @@ fn frames_cross_both_ways() {
     {
         let host = Host::with(port());
         let mut guest = Guest::new(2);
-        let _front_end = FrontEnd::set_up(&guest, &host.socket, features);
+        let _front_end = FrontEnd::ready(&guest, &host.socket, features);
         // The ring is used more than once.
         guest.offer_buffers(RECEIVE, 128, 2048);
         for number in 0..600 {
@@ -55,7 +55,7 @@ fn super_segment() -> Vec<u8> {
 fn a_super_segment_takes_several_buffers() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | EVENT_IDX);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     let whole = super_segment();
     guest.offer_buffers(RECEIVE, 20, 1536);
     host.wire.send(&whole).expect("sent");
@@ -75,7 +75,7 @@ fn a_super_segment_takes_several_buffers() {
 fn one_that_fits_no_buffer_is_dropped() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL & !MERGEABLE);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL & !MERGEABLE);
     guest.offer_buffers(RECEIVE, 2, 1536);
     host.wire.send(&super_segment()).expect("sent");
     host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
@@ -90,7 +90,7 @@ fn one_that_fits_no_buffer_is_dropped() {
 fn a_guest_gets_no_offload_that_it_has_not_accepted() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL & !(GUEST_TSO4 | GUEST_CSUM));
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL & !(GUEST_TSO4 | GUEST_CSUM));
     guest.offer_buffers(RECEIVE, 100, 1536);
     host.wire.send(&super_segment()).expect("sent");
     host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
@@ -109,7 +109,7 @@ fn a_guest_without_guest_ecn_gets_the_segment_with_cwr_alone() {
     let received = |features, frames| {
         let host = Host::with(port());
         let mut guest = Guest::new(2);
-        let _front_end = FrontEnd::set_up(&guest, &host.socket, features);
+        let _front_end = FrontEnd::ready(&guest, &host.socket, features);
         guest.offer_buffers(RECEIVE, 4, 8192);
         host.wire.send(&whole).expect("sent");
         eventually("received", || guest.used(RECEIVE) == frames);
@@ -135,7 +135,7 @@ fn a_guest_without_guest_ecn_gets_the_segment_with_cwr_alone() {
 fn what_waits_is_not_given_to_a_guest_that_takes_it_no_more() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     guest.offer_buffers(RECEIVE, 2, 1536);
     host.wire.send(&super_segment()).expect("sent");
     front_end.settle();
@@ -156,7 +156,7 @@ fn what_waits_is_not_given_to_a_guest_that_takes_it_no_more() {
 fn a_reset_discards_what_waits() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     host.wire.send(&[&PLAIN[..], &frame(1)].concat()).expect("sent");
     front_end.settle();
     // VHOST_USER_RESET_DEVICE
@@ -177,7 +177,7 @@ fn only_a_guest_that_leaves_checksums_is_told_that_one_is_valid() {
     for (features, flags) in [(USUAL, VALID), (USUAL & !(GUEST_TSO4 | GUEST_CSUM), 0)] {
         let host = Host::with(port());
         let mut guest = Guest::new(2);
-        let _front_end = FrontEnd::set_up(&guest, &host.socket, features);
+        let _front_end = FrontEnd::ready(&guest, &host.socket, features);
         guest.offer_buffers(RECEIVE, 2, 1536);
         let header = [VALID, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         host.wire.send(&[&header[..], &frame(1)].concat()).expect("sent");
@@ -192,7 +192,7 @@ fn only_a_guest_that_leaves_checksums_is_told_that_one_is_valid() {
 fn a_full_ring_stops_no_other() {
     let host = Host::with(port());
     let mut guest = Guest::new(4);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | 1 << 22);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | 1 << 22);
     guest.send_on(SEND + 2, PLAIN, &frame(1));
     host.sent();
     guest.offer_buffers(RECEIVE + 2, 2, 2048);
@@ -215,7 +215,7 @@ fn a_full_ring_stops_no_other() {
 fn what_a_guest_sends_on_a_disabled_ring_comes_to_nothing() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     let enable = |front_end: &mut FrontEnd, on: u32| {
         front_end.ask(18, &words(&[SEND as u32, on]), &[]);
         front_end.settle();
@@ -236,7 +236,7 @@ fn what_a_guest_sends_on_a_disabled_ring_comes_to_nothing() {
 fn a_connection_keeps_its_pair_of_rings() {
     let host = Host::with(port());
     let mut guest = Guest::new(4);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | 1 << 22);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | 1 << 22);
     guest.offer_buffers(RECEIVE, 16, 2048);
     guest.offer_buffers(RECEIVE + 2, 16, 2048);
     for number in 0..8 {

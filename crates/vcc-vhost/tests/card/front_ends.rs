@@ -21,7 +21,7 @@ fn a_guest_goes_on_where_it_was() {
     let mut host = Host::with(port());
     let mut guest = Guest::new(2);
     for round in 0..6 {
-        let front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+        let front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
         for number in 0..100 {
             guest.send(PLAIN, &frame(number));
             assert_eq!(host.sent()[12..], frame(number), "round {round}");
@@ -35,7 +35,7 @@ fn a_guest_goes_on_where_it_was() {
         if round % 2 == 0 {
             host = Host::with(port());
         }
-        let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+        let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
         assert_eq!(host.sent()[12..], frame(1000 + round));
         drop(_front_end);
         host.reports("has gone");
@@ -47,7 +47,7 @@ fn a_guest_goes_on_where_it_was() {
 fn no_frame_waits_for_another_ones_kick() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | EVENT_IDX);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     for number in 0..3000 {
         guest.send_quietly(PLAIN, &frame(number));
         // The next one comes while the card still works on this one.
@@ -60,7 +60,7 @@ fn no_frame_waits_for_another_ones_kick() {
 fn a_guest_is_called_when_its_rings_start() {
     let host = Host::with(port());
     let guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | EVENT_IDX);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     assert!((0..2).all(|ring| guest.was_called(ring)));
 }
 
@@ -69,7 +69,7 @@ fn a_guest_is_called_when_its_rings_start() {
 fn no_descriptor_of_the_front_end_makes_the_card_wait() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     for ring in [RECEIVE, SEND] {
         guest.make_descriptors_wait(ring);
     }
@@ -145,7 +145,7 @@ fn messages_that_make_no_sense_end_the_connection() {
     }
     // The next one is served.
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     guest.send(PLAIN, &frame(7));
     assert_eq!(host.sent()[12..], frame(7));
     assert_eq!(front_end.stop(1), 1);
@@ -176,7 +176,7 @@ fn a_front_end_that_gives_its_own_end_away_is_not_kept() {
     drop(front_end);
     host.reports("a socket with a message");
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     guest.send(PLAIN, &frame(7));
     assert_eq!(host.sent()[12..], frame(7));
 }
@@ -197,7 +197,7 @@ fn noise_on_the_socket_breaks_nothing() {
         front_end.write(&noise);
     }
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     // Some has asked to announce an address (VHOST_USER_SEND_RARP).
     while host.sent_more().is_some() {}
     guest.send(PLAIN, &frame(7));
@@ -232,7 +232,7 @@ fn features_are_told_to_the_wire_when_a_guest_receives() {
     front_end.settle();
     assert_eq!(host.offloads(), 1);
     drop(front_end);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     front_end.settle();
     assert_eq!(host.offloads(), 1, "the next one takes the same");
 }
@@ -241,7 +241,7 @@ fn features_are_told_to_the_wire_when_a_guest_receives() {
 fn a_legacy_driver_is_told_about() {
     let host = Host::with(port());
     let guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL & !VERSION_1);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL & !VERSION_1);
     host.reports("disable-legacy=on");
 }
 
@@ -249,7 +249,7 @@ fn a_legacy_driver_is_told_about() {
 fn whoever_asks_is_answered() {
     let host = Host::with(port());
     let mut guest = Guest::new(2);
-    let _front_end = FrontEnd::set_up(&guest, &host.socket, USUAL);
+    let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL);
     guest.send(PLAIN, &frame(7));
     host.sent();
     let path = host.socket.with_extension("d").join("status");

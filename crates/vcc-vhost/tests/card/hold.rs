@@ -18,7 +18,7 @@ fn acks_do_not_take_the_room_of_a_guest_that_does_not_read() {
     let params = Params::with(|params| params.act = sys::ACT_HOLD as u8);
     let host = Host::with(Port::new(params, 64));
     let mut guest = Guest::new(2);
-    let mut front_end = FrontEnd::set_up(&guest, &host.socket, USUAL | EVENT_IDX);
+    let mut front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     guest.offer_buffers(RECEIVE, BUFFERS, 2048);
     let arrives = |packet: &Packet| {
         host.wire.send(&plain(packet)).expect("sent");

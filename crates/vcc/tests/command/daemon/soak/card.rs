@@ -70,7 +70,7 @@ fn front_ends(place: &Place, listener: &TcpListener, is_over: &AtomicBool) -> u6
             5 => FrontEnd::connect(socket).write_with_itself(&words(&[5, 1, 0])),
             _ => {
                 let features = if number % 8 == 6 { USUAL } else { USUAL | EVENT_IDX };
-                let _front_end = FrontEnd::set_up(&guest, socket, features);
+                let _front_end = FrontEnd::ready(&guest, socket, features);
                 guest.offer_buffers(RECEIVE, BUFFERS, 2048);
                 let ends = (0..3).map(|it| (1024 + (number * 3 + it) % 60_000) as u16);
                 let ends = ends.map(|port| SocketAddr::from(([192, 0, 2, 1], port)));
