@@ -1,11 +1,12 @@
-//! The counters of a host's TCP: RFC 4022's in /proc/net/snmp, and Linux's own in /proc/net/netstat.
+//! The counters of a host's TCP: RFC 4022's in /proc/net/snmp, and Linux's own in /proc/net/netstat. They are
+//! those of the thread's network namespace; without `thread-self`, of the process's.
 
 use crate::error::{Doing, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 
-const FILES: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
+const FILES: [&str; 2] = ["/proc/thread-self/net/snmp", "/proc/thread-self/net/netstat"];
 const TABLES: [&str; 2] = ["Tcp", "TcpExt"];
 
 /// By the kernel's names. One that is missing is zero.

@@ -1,13 +1,13 @@
 //! A guest with two cards: what comes to it passes one, and what it sends passes the other; or both
 //! pass both, as through a bond that sends each segment by the next of its devices.
 
-use std::fs;
 use std::net::{TcpListener, TcpStream};
 
 use vcc_engine::Params;
 use vcc_policy::Order;
 use vcc_port::{AttachOptions, Netns, Port, counters};
 use vcc_testing::{accept_detours, add_second_device, guest, ip, on_a_host, tc};
+use vcc_traffic::TcpCounters;
 
 use crate::common::{STALLED, ethtool, exchange, payload};
 
@@ -25,19 +25,35 @@ fn two_cards() -> Netns {
     guest
 }
 
+/// The guest's end and the peer's, of a connection that the guest opens to `peer`.
+fn guest_opens_to(guest: &Netns, peer: &str) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind((peer, 0)).expect("a listener");
+    let to = listener.local_addr().expect("an address");
+    let ours = guest.inside(|| TcpStream::connect_timeout(&to, STALLED)).expect("inside");
+    (ours.expect("connected"), listener.accept().expect("accepted").0)
+}
+
 /// The guest's end and the peer's.
 fn connect(guest: &Netns, guest_opens: bool) -> (TcpStream, TcpStream) {
     if guest_opens {
-        let listener = TcpListener::bind((PEER, 0)).expect("a listener");
-        let to = listener.local_addr().expect("an address");
-        let ours = guest.inside(|| TcpStream::connect_timeout(&to, STALLED)).expect("inside");
-        return (ours.expect("connected"), listener.accept().expect("accepted").0);
+        return guest_opens_to(guest, PEER);
     }
     let listener = guest.inside(|| TcpListener::bind((GUEST, 0))).expect("inside");
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("an address");
     let theirs = TcpStream::connect_timeout(&to, STALLED).expect("connected");
     (listener.accept().expect("accepted").0, theirs)
+}
+
+/// Both cards, as one port.
+fn both_cards(police: bool) -> [Port; 2] {
+    let params = Params::with(|p| {
+        p.police = police.into();
+        p.unknown_grace_s = 0;
+    });
+    let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
+    let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
+    [port, second]
 }
 
 /// The port knew the connection of each segment, saw both of its directions and dropped nothing.
@@ -57,12 +73,7 @@ fn both_directions_are_of_one_port() {
         let guest = two_cards();
         let payload = payload(4 << 20);
         for police in [false, true] {
-            let params = Params::with(|p| {
-                p.police = police.into();
-                p.unknown_grace_s = 0;
-            });
-            let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
-            let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
+            let [port, second] = both_cards(police);
             for guest_opens in [false, true] {
                 let (ours, theirs) = connect(&guest, guest_opens);
                 exchange(&ours, &theirs, &payload);
@@ -74,6 +85,8 @@ fn both_directions_are_of_one_port() {
     });
 }
 
+/// The host, by its side of the bond.
+const BOND: &str = "192.0.2.2";
 const GUEST_MAC: &str = "02:00:00:00:00:01";
 const HOST_MAC: &str = "02:00:00:00:00:02";
 /// One device delays what it sends by its queue, so it reorders.
@@ -96,7 +109,7 @@ fn bonded() -> Netns {
     ip("address flush dev port");
     // The host's side of the bond, which forwards to both cards, and delays what is for the first.
     ip("link add bond type veth peer name slaves");
-    ip("address add 192.0.2.2/24 dev bond");
+    ip(&format!("address add {BOND}/24 dev bond"));
     for device in ["port", "second", "bond"] {
         ip(&format!("link set {device} address {HOST_MAC}"));
     }
@@ -114,7 +127,7 @@ fn bonded() -> Netns {
             ip(&format!("link set {device} address {GUEST_MAC}"));
             ethtool(device, "tso off gso off gro off");
         }
-        ip(&format!("neighbour replace 192.0.2.2 lladdr {HOST_MAC} dev guest"));
+        ip(&format!("neighbour replace {BOND} lladdr {HOST_MAC} dev guest"));
         tc("qdisc add dev guest clsact");
         alternate("guest", "egress", ODD, "guest2");
         tc(&format!("qdisc add dev guest2 {SLOWER}"));
@@ -127,11 +140,7 @@ fn bonded() -> Netns {
 
 /// Segments that came to the namespace's TCP before one that was sent earlier.
 fn out_of_order() -> u64 {
-    let text = fs::read_to_string("/proc/thread-self/net/netstat").expect("counters");
-    let rows: Vec<Vec<&str>> =
-        text.lines().take(2).map(|line| line.split_whitespace().collect()).collect();
-    let at = rows[0].iter().position(|name| *name == "TCPOFOQueue").expect("a counter");
-    rows[1][at].parse().expect("a number")
+    TcpCounters::read().expect("counters").get("TCPOFOQueue")
 }
 
 #[test]
@@ -140,17 +149,8 @@ fn a_bond_reorders_the_segments_of_one_port() {
         let guest = bonded();
         let payload = payload(4 << 20);
         for police in [false, true] {
-            let params = Params::with(|p| {
-                p.police = police.into();
-                p.unknown_grace_s = 0;
-            });
-            let port = Port::attach("port", &AttachOptions::from_params(params)).expect("attached");
-            let second = port.join(&["second"], Order::default()).expect("joined").remove(0);
-            let listener = TcpListener::bind(("192.0.2.2", 0)).expect("a listener");
-            let to = listener.local_addr().expect("an address");
-            let ours = guest.inside(|| TcpStream::connect_timeout(&to, STALLED)).expect("inside");
-            let ours = ours.expect("connected");
-            let theirs = listener.accept().expect("accepted").0;
+            let [port, second] = both_cards(police);
+            let (ours, theirs) = guest_opens_to(&guest, BOND);
             exchange(&ours, &theirs, &payload);
             assert!(out_of_order() > 0, "the host received in order");
             assert!(guest.inside(out_of_order).expect("inside") > 0, "the guest did");
