@@ -27,7 +27,7 @@ const PROTOCOL_DESTINATION: u8 = 60;
 const IPV6_EXTENSIONS_MAX: usize = 4;
 
 /// A packet with TCP, or the first fragment of one. Offsets are from the frame's start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ip {
     pub ipv6: bool,
     pub at: usize,

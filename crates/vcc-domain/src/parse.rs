@@ -11,7 +11,7 @@ use crate::options::Places;
 use vcc_net::wire::*;
 
 /// A well-formed TCP segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parsed {
     pub key: FlowKey,
     pub ip: Ip,
@@ -63,38 +63,54 @@ impl Parsed {
 
 /// # Errors
 /// The reason why the frame is not translated.
-#[inline]
 pub(crate) fn parse(frame: &Frame, direction: Direction) -> Result<Parsed, Reason> {
-    parse_either::<false>(frame, direction)
+    let mut parsed = Parsed::default();
+    parse_into(frame, direction, &mut parsed)?;
+    Ok(parsed)
+}
+
+/// [`parse`] in place: to move what has just been written field by field costs as much as to parse it.
+/// `parsed` is new, and of no use after an error.
+#[inline]
+pub(crate) fn parse_into(
+    frame: &Frame,
+    direction: Direction,
+    parsed: &mut Parsed,
+) -> Result<(), Reason> {
+    parse_either::<false>(frame, direction, parsed)
 }
 
 /// The part of a guest's segment in the first fragment. None: it is a later one, or no header is
 /// whole.
 pub(crate) fn parse_first_fragment(frame: &Frame) -> Option<Parsed> {
-    parse_either::<true>(frame, Direction::FromGuest).ok()
+    let mut parsed = Parsed::default();
+    parse_either::<true>(frame, Direction::FromGuest, &mut parsed).ok()?;
+    Some(parsed)
 }
 
 #[inline]
 fn parse_either<const FRAGMENT: bool>(
     frame: &Frame,
     direction: Direction,
-) -> Result<Parsed, Reason> {
+    parsed: &mut Parsed,
+) -> Result<(), Reason> {
     let link = link::parse(&frame.bytes)?;
     let (ip, [source, destination]) = ip::parse::<FRAGMENT>(frame, &link)?;
     let tcp = frame.bytes.get(ip.tcp_at..).unwrap_or_default();
     let tcp = tcp.get(..ip.tcp_bytes).unwrap_or(tcp);
-    let mut segment = Segment::default();
     let mut layout = TcpLayout::default();
-    vcc_engine::parse_tcp(tcp, frame.gso_size, &mut segment, &mut layout)?;
-    segment.ip_ecn = ip.ecn;
+    vcc_engine::parse_tcp(tcp, frame.gso_size, &mut parsed.segment, &mut layout)?;
+    parsed.segment.ip_ecn = ip.ecn;
     let sender = (source, read_u16(tcp, 0));
     let receiver = (destination, read_u16(tcp, 2));
-    let key = match direction {
+    parsed.key = match direction {
         Direction::FromGuest => FlowKey::from_parts(sender, receiver, link.vlan),
         Direction::ToGuest => FlowKey::from_parts(receiver, sender, link.vlan),
     };
-    let header_bytes = layout.header_bytes.into();
-    Ok(Parsed { key, ip, segment, header_bytes, places: Places::from(&layout) })
+    parsed.header_bytes = layout.header_bytes.into();
+    parsed.places = Places::from(&layout);
+    parsed.ip = ip;
+    Ok(())
 }
 
 #[cfg(test)]

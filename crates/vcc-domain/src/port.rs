@@ -35,7 +35,7 @@ use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::BufferSpec;
-use crate::parse::{Parsed, parse};
+use crate::parse::{Parsed, parse, parse_into};
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite;
 use crate::table::{Entry, FlowId};
@@ -99,18 +99,14 @@ impl Port {
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
         self.core.note_time(now_ns);
-        // To move what was parsed costs as much as to parse it.
-        let mut read = parse(frame, Direction::FromGuest);
-        let parsed = match &mut read {
-            Ok(parsed) => parsed,
-            Err(reason) => {
-                let (untouched, reason) = (self.core.unread(frame, *reason), *reason);
-                if untouched == Verdict::Pass && reason == sys::COUNT_FRAGMENT {
-                    self.fragment_from_guest(frame);
-                }
-                return untouched;
+        let parsed = &mut Parsed::default();
+        if let Err(reason) = parse_into(frame, Direction::FromGuest, parsed) {
+            let untouched = self.core.unread(frame, reason);
+            if untouched == Verdict::Pass && reason == sys::COUNT_FRAGMENT {
+                self.fragment_from_guest(frame);
             }
-        };
+            return untouched;
+        }
         let id = match self.find_or_create(Direction::FromGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return untouched,
@@ -141,15 +137,13 @@ impl Port {
         out: &mut Out,
     ) -> (Verdict, Receipt) {
         self.core.note_time(now_ns);
-        let mut read = parse(frame, Direction::ToGuest);
-        let parsed = match &mut read {
-            Ok(parsed) => parsed,
-            Err(reason) => {
-                let untouched = self.core.unread(frame, *reason);
-                self.hear_too_big(frame, out);
-                return (untouched, Receipt::unread());
-            }
-        };
+        let mut read = Parsed::default();
+        let parsed = &mut read;
+        if let Err(reason) = parse_into(frame, Direction::ToGuest, parsed) {
+            let untouched = self.core.unread(frame, reason);
+            self.hear_too_big(frame, out);
+            return (untouched, Receipt::unread());
+        }
         let id = match self.find_or_create(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
             Err(untouched) => return (untouched, Receipt::unread()),
@@ -184,7 +178,7 @@ impl Port {
         if verdict != Verdict::Pass || !self.snooping.is_on() {
             return (verdict, Receipt::unread());
         }
-        (verdict, Receipt::of_rewritten(read.ok(), &action))
+        (verdict, Receipt::of_rewritten(read, &action))
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change

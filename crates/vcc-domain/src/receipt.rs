@@ -19,10 +19,10 @@ impl Receipt {
 
     /// The action has rewritten the frame.
     #[inline]
-    pub(crate) fn of_rewritten(parsed: Option<Parsed>, action: &Action) -> Self {
-        let Some(mut parsed) = parsed.filter(|parsed| !changes_options(parsed, action)) else {
+    pub(crate) fn of_rewritten(mut parsed: Parsed, action: &Action) -> Self {
+        if changes_options(&parsed, action) {
             return Self::unread();
-        };
+        }
         let segment = &mut parsed.segment;
         (segment.flags, segment.window, segment.ip_ecn) =
             (action.flags, action.window, action.ip_ecn);
@@ -32,14 +32,13 @@ impl Receipt {
 
     /// The frame's parsed form, at this time. None: it is no segment.
     #[inline]
-    pub(crate) fn into_parsed(self, frame: &Frame, now_us: u64) -> Option<Parsed> {
-        let known = self.0.is_some();
-        let mut parsed = match self.0 {
-            Some(parsed) => parsed,
-            None => parse(frame, Direction::ToGuest).ok()?,
-        };
+    pub(crate) fn parsed(&mut self, frame: &Frame, now_us: u64) -> Option<&Parsed> {
+        if self.0.is_none() {
+            self.0 = parse(frame, Direction::ToGuest).ok();
+        }
+        let parsed = self.0.as_mut()?;
         parsed.segment.now_us = now_us;
-        debug_assert!(!known || is_of(&parsed, frame), "the receipt is the frame's");
+        debug_assert!(is_of(parsed, frame), "the receipt is the frame's");
         Some(parsed)
     }
 }

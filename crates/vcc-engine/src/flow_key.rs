@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use crate::sys;
 
 /// A connection as seen from the port. The key is the same in both directions, as in the kernel's
-/// table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// table. The default is that of no connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowKey(sys::vcc_key);
 
 const INSIDE: u16 = sys::KEY_INSIDE as u16;

@@ -11,9 +11,9 @@ use crate::table::FlowId;
 impl Port {
     /// The guest's receive ring has a frame that passed [`Port::to_guest`], which returned the receipt:
     /// only now may it be acknowledged. `out` receives the acknowledgement.
-    pub fn placed(&mut self, now_ns: u64, frame: Frame, receipt: Receipt, out: &mut Out) {
+    pub fn placed(&mut self, now_ns: u64, frame: Frame, mut receipt: Receipt, out: &mut Out) {
         self.core.note_time(now_ns);
-        let Some((id, answer)) = self.snooping.placed(&mut self.core, frame, receipt) else {
+        let Some((id, answer)) = self.snooping.placed(&mut self.core, frame, &mut receipt) else {
             return;
         };
         self.leave_answer(id, answer, out);

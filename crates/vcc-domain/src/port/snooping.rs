@@ -93,13 +93,13 @@ impl Snooping {
         &mut self,
         core: &mut Core,
         frame: Frame,
-        receipt: Receipt,
+        receipt: &mut Receipt,
     ) -> Option<(FlowId, Option<Made>)> {
         if !self.is_on {
             return None;
         }
         let now_ns = core.now_ns;
-        let parsed = &receipt.into_parsed(&frame, core.now_us())?;
+        let parsed = receipt.parsed(&frame, core.now_us())?;
         let id = core.table.find(&parsed.key)?;
         let Entry { key, state: flow, held, snooped, .. } = core.table.get_mut(id)?;
         let begun = snooped.snoop.0.begun != 0;
