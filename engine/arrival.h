@@ -31,7 +31,7 @@
 /* What is measured against the numbers of the guest's data begins at them. */
 VCC_INLINE void numbers_begin(struct vcc_flow *f)
 {
-	f->round_end = f->recover = f->ece_told = f->snd_nxt;
+	f->round_end = f->recover = f->ece_reported = f->snd_nxt;
 	f->feedback_ack = f->overdraft_until = f->snd_una;
 }
 

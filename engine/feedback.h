@@ -174,15 +174,15 @@ VCC_INLINE bool fack_plausible(const struct vcc_flow *f, const struct vcc_segmen
 VCC_INLINE void answer_untold(struct vcc_flow *f, uint32_t ack, bool echoed, struct mark_news *news)
 {
 	if (news->marked_bytes) {
-		f->ece_told = f->snd_nxt;
+		f->ece_reported = f->snd_nxt;
 		return;
 	}
 	/* No new mark: ECE during a reduction, or after a report of the mark until CWR stops it. */
-	if (!echoed || news->late || f->ca_state != CA_OPEN || !seq_after(ack, f->ece_told))
+	if (!echoed || news->late || f->ca_state != CA_OPEN || !seq_after(ack, f->ece_reported))
 		return;
 	news->marked_bytes = vcc_max(news->reported_bytes, 1);
 	news->precise = false;
-	f->ece_told = f->snd_nxt;
+	f->ece_reported = f->snd_nxt;
 }
 
 VCC_INLINE bool is_echo(const struct vcc_flow *f, const struct vcc_segment *s)
@@ -234,8 +234,8 @@ VCC_INLINE void marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, u
 /* An ACK without ECE: the next ECE is a new mark. */
 VCC_INLINE void note_unmarked(struct vcc_flow *f)
 {
-	if (seq_after(f->snd_una, f->ece_told))
-		f->ece_told = f->snd_una - 1;
+	if (seq_after(f->snd_una, f->ece_reported))
+		f->ece_reported = f->snd_una - 1;
 }
 
 #endif

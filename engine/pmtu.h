@@ -24,7 +24,7 @@ struct vcc_too_big {
 /* What a flow's path carries. */
 struct vcc_pmtu {
 	uint32_t mtu_bytes; /* 0: none was reported */
-	uint32_t told_ms;
+	uint32_t learned_ms;
 };
 
 /* The size that any host accepts (RFC 791, 3.1) and any link of IPv6 carries (RFC 8200, 5). */
@@ -64,7 +64,7 @@ VCC_INLINE bool pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struc
 	if (mss_bytes >= f->mss_bytes)
 		return false;
 	m->mtu_bytes = mtu_bytes;
-	m->told_ms = (uint32_t)(s->now_us / 1000);
+	m->learned_ms = (uint32_t)(s->now_us / 1000);
 	resent_smaller(f, mss_bytes);
 	f->progress_us = (uint32_t)s->now_us;
 	r->timer_us = (uint32_t)s->now_us;
@@ -76,7 +76,7 @@ VCC_INLINE bool pmtu_shrinks(struct vcc_flow *f, const struct vcc_hold *h, struc
 VCC_INLINE uint32_t pmtu_limit_bytes(const struct vcc_pmtu *m, uint64_t now_us,
 				     uint32_t headers_bytes)
 {
-	if (!m->mtu_bytes || (uint32_t)(now_us / 1000) - m->told_ms >= PMTU_AGE_MS)
+	if (!m->mtu_bytes || (uint32_t)(now_us / 1000) - m->learned_ms >= PMTU_AGE_MS)
 		return UINT32_MAX;
 	return vcc_max(vcc_sub_floor0(m->mtu_bytes, headers_bytes), 1);
 }

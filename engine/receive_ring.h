@@ -225,18 +225,18 @@ VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct 
 VCC_INLINE struct vcc_needs snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					const struct vcc_params *p, bool waits)
 {
-	bool told_more = snoops(f, sn, p);
+	bool reported_more = snoops(f, sn, p);
 	struct vcc_needs needs = {
-		.due_segs = told_more ? snoop_due_segs(sn) : 0,
+		.due_segs = reported_more ? snoop_due_segs(sn) : 0,
 		.opens_at_segs = SNOOP_NEVER_SEGS,
 		.widens_at_segs = SNOOP_NEVER_SEGS,
 	};
 
 	if (waits)
 		needs.opens_at_segs = vcc_sub_floor0(snoop_needs_segs(f, sn), snoop_due_segs(sn));
-	else if (told_more && is_held_back(sn))
+	else if (reported_more && is_held_back(sn))
 		needs.opens_at_segs = snoop_opens_at_segs(f, sn);
-	else if (told_more)
+	else if (reported_more)
 		needs.widens_at_segs = snoop_widens_at_segs(f, sn);
 	return needs;
 }

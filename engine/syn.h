@@ -107,7 +107,7 @@ VCC_INLINE void start_sequence(struct vcc_flow *f, uint32_t iss, uint32_t end, u
 	f->overdraft_until = f->snd_una;
 	f->round_end = f->snd_una;
 	f->recover = f->snd_una;
-	f->ece_told = f->snd_una;
+	f->ece_reported = f->snd_una;
 	f->progress_us = (uint32_t)now_us;
 	f->validated_us = (uint32_t)now_us;
 	f->sent_us = (uint32_t)now_us;

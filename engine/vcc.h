@@ -366,7 +366,7 @@ struct vcc_flow {
 	uint32_t progress_us;	   /* the retransmission timer was last restarted */
 	uint32_t srtt_us8;	   /* 8 * SRTT (RFC 6298) */
 	uint32_t feedback_ack;	   /* highest acknowledgement that carried a report */
-	uint32_t ece_told;	   /* reports account for ECE up to this acknowledgement */
+	uint32_t ece_reported;	   /* reports account for ECE up to this acknowledgement */
 	struct vcc_feedback heard; /* the counters of the last report */
 	uint32_t recover;	   /* snd_nxt at the last reduction (RFC 6582, 3.2) */
 	uint16_t rule;		   /* written by the shell: the policy's rule for the flow */

@@ -152,7 +152,7 @@ fn inherit_later(
     let problem = |what: &str| Problem { about: kubernetes::ABOUT.into(), what: what.into() };
     let waiting = Error::PolicyToCome.to_string();
     board.problems(vec![problem(&waiting)], 0);
-    let mut is_told = false;
+    let mut is_reported = false;
     let mut lasting = Vec::new();
     loop {
         heartbeat.beat();
@@ -191,9 +191,9 @@ fn inherit_later(
             Ok(Event::Link(LinkNews::Lost(what))) => return Err(Error::Lost { what }),
             // Devices are listed once their ports are taken over.
             Ok(Event::Link(_) | Event::Signal(signals::Asked::Reload)) => {}
-            Err(RecvTimeoutError::Timeout) if !is_told => {
+            Err(RecvTimeoutError::Timeout) if !is_reported => {
                 journal::warning(&waiting);
-                is_told = true;
+                is_reported = true;
             }
             Err(RecvTimeoutError::Timeout) => {}
         }

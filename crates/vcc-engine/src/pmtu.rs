@@ -12,7 +12,7 @@ pub struct PathMtu(pub sys::vcc_pmtu);
 
 impl PathMtu {
     /// Has a message been believed, perhaps long ago?
-    pub fn is_told(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         self.0.mtu_bytes != 0
     }
 

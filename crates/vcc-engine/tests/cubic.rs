@@ -176,8 +176,8 @@ fn at_k_the_window_is_back() {
         stream.ack();
         let start_s = stream.seconds();
         let k = k_s(w_max.into(), from);
-        let told_ms = own(&stream.conn, sys::CUBIC_K_MS);
-        assert!((f64::from(told_ms) / 1000.0 - k).abs() < 0.002, "{told_ms} ms for {k} s");
+        let learned_ms = own(&stream.conn, sys::CUBIC_K_MS);
+        assert!((f64::from(learned_ms) / 1000.0 - k).abs() < 0.002, "{learned_ms} ms for {k} s");
         for part in 1..=20 {
             let t_s = k * f64::from(part) / 10.0;
             while stream.seconds() < start_s + t_s {

@@ -123,7 +123,7 @@ fn a_queue_that_fills_at_once_is_a_sample() {
 }
 
 #[test]
-fn an_underlay_is_told_the_target_and_the_floor() {
+fn an_underlay_receives_the_target_and_the_floor() {
     let mut conn = Conn::established(params(|p| p.rtt_target_us = 77), 5);
     round_trip(&mut conn, 0, 200);
     assert_eq!((path(&conn).target_us, path(&conn).floor_segs), (77, 1));

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_big_is_lost_and_told_while_the_path_is_narrow() {
+    fn what_is_too_big_is_lost_and_reported_while_the_path_is_narrow() {
         for ipv6 in [false, true] {
             let headers_bytes = if ipv6 { 60 } else { 40 };
             let whole = packet(ipv6, 1400 - headers_bytes);

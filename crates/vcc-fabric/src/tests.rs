@@ -227,7 +227,7 @@ fn probes_that_find_no_room_are_counted() {
 }
 
 #[test]
-fn data_is_told_by_ecn_and_by_host() {
+fn data_is_distinguished_by_ecn_and_by_host() {
     let mut fabric = fabric(&network(TopologyKind::Star, 2));
     let mut marked = frame(2, 1514);
     frame::write_bare(&mut marked, 1, 2, 0b10, 1514);
@@ -289,7 +289,7 @@ fn hosts_of_a_mesh_send_and_receive() {
 
 /// It comes back by the links that the frame has taken.
 #[test]
-fn the_sender_of_what_a_path_does_not_carry_is_told() {
+fn the_sender_of_what_a_path_does_not_carry_gets_an_error() {
     let ends = ["10.77.0.1:1", "10.77.0.2:2"].map(|end| end.parse().unwrap());
     let packet = Packet { payload: payload(1000), ..Packet::new(ends[0], ends[1]) };
     let mut frame = packet.frame();

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_told() {
+    fn contradictions_are_reported() {
         let problem = |change: fn(&mut RequestsPlan)| {
             let mut plan = plan();
             change(&mut plan);

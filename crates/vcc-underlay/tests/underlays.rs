@@ -63,7 +63,7 @@ fn each_built_in_underlay_is_sound_as_one_that_is_loaded() {
 }
 
 #[test]
-fn a_window_of_0_is_told_with_its_line() {
+fn a_window_of_0_is_reported_with_its_line() {
     let source = gentle(|it| {
         it.replace("vcc_max(cc->cwnd_segs - cc->cwnd_segs / 8, RENO_MIN_SSTHRESH_SEGS)", "0")
     });
@@ -75,7 +75,7 @@ fn a_window_of_0_is_told_with_its_line() {
 }
 
 #[test]
-fn a_window_of_nearly_2_to_32_is_told_with_its_line() {
+fn a_window_of_nearly_2_to_32_is_reported_with_its_line() {
     let source = gentle(|it| {
         it.replace("\treno_on_timeout(cc);", "\treno_on_timeout(cc);\n\tcc->cwnd_segs = 0u - 1;")
     });
@@ -85,7 +85,7 @@ fn a_window_of_nearly_2_to_32_is_told_with_its_line() {
 }
 
 #[test]
-fn a_division_by_0_is_told_with_its_line() {
+fn a_division_by_0_is_reported_with_its_line() {
     let source = gentle(|it| {
         it.replace(
             "\treno_on_ack(cc, ack);",

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_counts_nothing_is_told() {
+    fn a_kernel_that_counts_nothing_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         add(&directory, 100, "CPU 0/KVM", "vnet0");
         let machines = Machines::find_in(directory.path());

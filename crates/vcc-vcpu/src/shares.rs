@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_told_from_work_and_from_sleep() {
+    fn waiting_is_distinguished_from_work_and_from_sleep() {
         for (running_ms, waiting_ms, want) in [
             // A third of a CPU, and computing.
             (333, 667, Want::Turns),

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_cpus_are_told_from_qemus_other_threads() {
+    fn virtual_cpus_are_distinguished_from_qemus_other_threads() {
         for name in ["CPU 0/KVM\n", "CPU 15/TCG\n", "CPU 255/KVM", "ALL CPUs/TCG\n"] {
             assert!(is_cpu(name), "{name:?}");
         }

@@ -52,7 +52,7 @@ impl Path {
 
     /// The payload that the segments of this one may have; None if it may leave as it is.
     pub(crate) fn limit_bytes(&self, parsed: &Parsed, now_us: u64) -> Option<u32> {
-        if !self.mtu.is_told() && self.small_until.is_none() {
+        if !self.mtu.is_known() && self.small_until.is_none() {
             return None;
         }
         let by_messages = self.mtu.limit_bytes(now_us, parsed.headers_bytes() as u32);

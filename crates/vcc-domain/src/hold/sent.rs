@@ -251,7 +251,7 @@ mod tests {
             let facts = Retained { seq: 5, end: 1005, ..Default::default() };
             let mut sent = Sent::default();
             sent.push(Kept { waiting: Waiting { parsed: reparsed(&frame), frame }, facts });
-            let path = Path::of_mtu(PathMtu(sys::vcc_pmtu { mtu_bytes, told_ms: 0 }));
+            let path = Path::of_mtu(PathMtu(sys::vcc_pmtu { mtu_bytes, learned_ms: 0 }));
             let (at, _) = sent.last(&path, 0).expect("a segment");
             let last = sent.get(at).expect("a segment");
             assert_eq!(last.waiting.segment().payload_bytes, last_bytes, "{mtu_bytes} {gso_size}");

@@ -59,7 +59,7 @@ fn promised(ends: &Ends) -> Guest {
 
 /// Both ends get RSTs, and what they send later is answered with one that they believe.
 #[test]
-fn both_ends_are_told_and_told_again_when_they_ask() {
+fn both_ends_get_resets_and_again_when_they_ask() {
     for killed in [true, false] {
         let mut ends = Ends::new(0);
         let mut guest = begun(&ends);

@@ -132,7 +132,7 @@ fn the_guests_acks_pass_what_is_held() {
 
 /// Its data waits for the peer's window, its acknowledgement does not.
 #[test]
-fn what_a_held_segment_acknowledges_is_told_at_once() {
+fn what_a_held_segment_acknowledges_reaches_the_peer_at_once() {
     for gso_size in [0, MSS_BYTES as u16] {
         let mut ends = Ends::new(0);
         let mut guest = with_held(&mut ends);
@@ -160,7 +160,7 @@ fn what_a_held_segment_acknowledges_is_told_at_once() {
 
 /// Nor is it lost with data that is dropped, because it is held already or follows a gap.
 #[test]
-fn what_a_dropped_segment_acknowledges_is_told_at_once() {
+fn what_a_dropped_segment_acknowledges_reaches_the_peer_at_once() {
     let mut ends = Ends::new(0);
     let mut guest = with_held(&mut ends);
     for (number, offset) in (1..).zip([12_000, 20_500, SENT + 5000]) {

@@ -202,7 +202,7 @@ fn no_mtu_is_the_least() {
 
 /// The quoted data have been acknowledged to it, so it would ignore the message.
 #[test]
-fn a_guest_under_split_is_told_of_what_it_still_awaits() {
+fn a_guest_under_split_learns_what_it_still_awaits() {
     let (ends, mut guest) = flooded(splitting());
     let message = about(&guest.left[0], SMALL_MTU_BYTES);
     let _ = guest.receive_frame(message.clone());

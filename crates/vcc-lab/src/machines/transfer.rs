@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_syn_to_the_port_is_told_from_the_rest() {
+    fn a_syn_to_the_port_is_distinguished_from_the_rest() {
         let mut packet = [0; 40];
         (packet[0], packet[9], packet[33]) = (0x45, 6, 2);
         packet[22..24].copy_from_slice(&PEER_PORT.to_be_bytes());

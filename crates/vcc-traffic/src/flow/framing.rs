@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_header_is_told_when_it_is_complete() {
+    fn an_unknown_header_is_reported_when_it_is_complete() {
         let mut reader = Reader::default();
         let stream = Stream::new(1, 0);
         let nothing = Taken { is_right: true, whole: None };

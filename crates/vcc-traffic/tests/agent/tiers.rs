@@ -129,7 +129,7 @@ fn problem_with(serve: impl FnOnce(Socket) + Send + 'static) -> Option<String> {
 }
 
 #[test]
-fn a_backend_that_closes_or_lies_or_is_silent_is_told() {
+fn a_backend_that_closes_or_lies_or_is_silent_is_reported() {
     let closing = problem_with(|mut connection| {
         connection.read_exact(&mut [0; 108]).unwrap();
         connection.write_all(&[ROW as u8, 0, 0]).unwrap();
@@ -154,7 +154,7 @@ fn a_backend_that_closes_or_lies_or_is_silent_is_told() {
 }
 
 #[test]
-fn a_backend_that_is_not_there_is_told() {
+fn a_backend_that_is_not_there_is_reported() {
     let Some(guest) = namespace() else { return };
     let mut plan = plan();
     plan.listeners.retain(|listener| listener.port != PORTS[2]);

@@ -172,7 +172,7 @@ fn a_reset_discards_what_waits() {
 /// VIRTIO_NET_HDR_F_DATA_VALID is for guests that leave checksums to the host (virtio 1.2,
 /// 5.1.6.4.1).
 #[test]
-fn only_a_guest_that_leaves_checksums_is_told_that_one_is_valid() {
+fn only_a_guest_that_leaves_checksums_learns_that_one_is_valid() {
     const VALID: u8 = 2;
     for (features, flags) in [(USUAL, VALID), (USUAL & !(GUEST_TSO4 | GUEST_CSUM), 0)] {
         let host = Host::with(port());

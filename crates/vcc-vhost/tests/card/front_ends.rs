@@ -218,7 +218,7 @@ fn a_front_end_that_does_not_read_is_not_waited_for() {
 
 /// The host's network is not reconfigured for each message.
 #[test]
-fn features_are_told_to_the_wire_when_a_guest_receives() {
+fn features_are_set_at_the_wire_when_a_guest_receives() {
     let host = Host::with(port());
     let guest = Guest::new(2);
     let mut front_end = FrontEnd::connect(&host.socket);
@@ -238,7 +238,7 @@ fn features_are_told_to_the_wire_when_a_guest_receives() {
 }
 
 #[test]
-fn a_legacy_driver_is_told_about() {
+fn a_legacy_driver_is_reported() {
     let host = Host::with(port());
     let guest = Guest::new(2);
     let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL & !VERSION_1);

@@ -97,7 +97,7 @@ impl Host {
     }
 
     /// A line that was reported without a request.
-    pub fn told_more(&self) -> Option<String> {
+    pub fn reported_more(&self) -> Option<String> {
         self.reported.try_recv().ok()
     }
 

@@ -56,7 +56,7 @@ fn members_of_bonds_and_teams() {
 }
 
 #[test]
-fn a_port_of_a_bridge_is_told_of_vlans_that_the_bridge_filters() {
+fn a_port_of_a_bridge_reports_vlans_that_the_bridge_filters() {
     let mut around = around("bridge");
     for (filters, filtering) in [(false, ""), (true, ", which filters VLANs")] {
         around.links[FROM_MASTER].vlan_filtering = filters;
@@ -100,8 +100,8 @@ fn open_vswitch_in_user_space_gets_segments_before_vcc() {
     let sockets = vec![PacketSocket { owner: Some(process) }];
     let around = around("bridge");
     let at = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };
-    let told_of_it = findings_of(openvswitch::check, &at);
-    assert_eq!(told_of_it[0].0, Severity::Problem, "{told_of_it:?}");
+    let findings = findings_of(openvswitch::check, &at);
+    assert_eq!(findings[0].0, Severity::Problem, "{findings:?}");
     assert!(findings_of(packet_socket::check, &at).is_empty(), "it is reported once");
     let sockets = vec![PacketSocket { owner: None }];
     let unknown = Neighbours { sockets, ..seen_from(FROM_PORT, &around) };

@@ -24,7 +24,7 @@ fn slots() -> Vec<usize> {
 
 /// As an upgrade finds what the version before has loaded, whose hooks were given something else.
 #[test]
-fn an_underlay_of_another_version_is_told_and_replaced() {
+fn an_underlay_of_another_version_is_reported_and_replaced() {
     on_a_host(|| {
         let object = gentle(8);
         assert_eq!(Underlays::load(&object).expect("loaded"), Loading::Loaded);

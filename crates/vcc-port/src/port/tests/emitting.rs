@@ -173,7 +173,7 @@ fn without_an_emitter_the_guest_waits_for_its_timeout() {
 }
 
 #[test]
-fn a_window_that_grew_without_an_ack_is_told() {
+fn a_window_that_grew_without_an_ack_is_shown() {
     on_a_host(|| {
         const MINUTE_US: u32 = 60_000_000;
         let wire = Wire::create(false, true);

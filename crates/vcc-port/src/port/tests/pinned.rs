@@ -172,7 +172,7 @@ fn who_has_a_port_that_was_detached_changes_no_other() {
 
 /// As a process that is killed in an upgrade may leave them.
 #[test]
-fn programs_that_are_missing_are_told_as_long_as_a_port_needs_them() {
+fn programs_that_are_missing_are_reported_as_long_as_a_port_needs_them() {
     on_a_host(|| {
         veth();
         attach_and_pin(PORT);

@@ -10,7 +10,7 @@ pub struct Entry<'a> {
     /// No other part of the page has it.
     pub anchor: String,
     /// Distinguishes it from other results of this experiment, if there are any.
-    told_by: Option<String>,
+    distinguished_by: Option<String>,
 }
 
 impl<'a> Entry<'a> {
@@ -24,7 +24,7 @@ impl<'a> Entry<'a> {
                 path: &file.path,
                 report,
                 anchor: anchor(&report.experiment, &mut taken),
-                told_by: told_by(file, &ordered),
+                distinguished_by: distinguished_by(file, &ordered),
             }
         });
         entries.collect()
@@ -33,7 +33,7 @@ impl<'a> Entry<'a> {
     /// The experiment, and the conditions where there are several results of it.
     pub fn name(&self) -> String {
         let id = &self.report.experiment;
-        self.told_by.as_ref().map_or_else(|| id.clone(), |by| format!("{id} ({by})"))
+        self.distinguished_by.as_ref().map_or_else(|| id.clone(), |by| format!("{id} ({by})"))
     }
 
     /// The conditions of its runs.
@@ -90,7 +90,7 @@ fn how(report: &Report) -> String {
 }
 
 /// The conditions of its runs, or else the file's name.
-fn told_by(file: &ResultFile, all: &[&ResultFile]) -> Option<String> {
+fn distinguished_by(file: &ResultFile, all: &[&ResultFile]) -> Option<String> {
     let siblings = all.iter().filter(|it| it.report.experiment == file.report.experiment);
     let siblings: Vec<String> = siblings.map(|it| how(&it.report)).collect();
     let how = how(&file.report);

@@ -136,7 +136,7 @@ fn a_run_that_stalls_fails_where_each_is_bounded() {
 }
 
 #[test]
-fn what_is_required_is_told_in_words() {
+fn what_is_required_is_explained_in_words() {
     let both = Expectation {
         min: Some(0.97),
         relative_to: Some("other".into()),

@@ -257,7 +257,7 @@ fn what_was_detached_a_moment_ago_is_a_port_again() {
             let ports = "device = \"port*\"\n";
             place.write(&POLICY.replace(ports, &format!("{ports}max_flows = {max_flows}\n")));
             vcc("detach port --now").well();
-            assert_eq!(place.ports(), [], "what is not there is not told");
+            assert_eq!(place.ports(), [], "nothing is reported of what is not there");
             place.vcc("policy apply").well();
             assert_eq!(place.ports(), [("port".to_owned(), 0)]);
             let port = Port::open("port").expect("open");

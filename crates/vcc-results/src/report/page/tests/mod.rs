@@ -95,7 +95,7 @@ fn what_a_result_says_is_on_the_page() {
 }
 
 #[test]
-fn each_verdict_is_told_from_the_others() {
+fn each_verdict_is_distinguished_from_the_others() {
     let mut part = report(true, true);
     part.complete = false;
     let judged = |judgement| {
@@ -152,7 +152,7 @@ fn results_of_one_experiment_stand_beside_each_other() {
 }
 
 #[test]
-fn results_that_were_run_alike_are_told_by_their_files() {
+fn results_that_were_run_alike_are_named_by_their_files() {
     let page = page(vec![report(true, true), report(true, false)]);
     for name in ["vcc-fig11 (0.json)", "vcc-fig11 (1.json)"] {
         assert!(page.contains(name), "{name}");
