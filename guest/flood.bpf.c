@@ -27,11 +27,23 @@ SEC("struct_ops") void BPF_PROG(flood_on_state, struct sock *sk, uint8_t new_sta
 	flood_tcp_set_state(tcp_sk(sk), ca_priv(sk), new_state);
 }
 
+static __always_inline void flood_on_start(struct sock *sk)
+{
+	flood_tcp_start(tcp_sk(sk), ca_priv(sk), bpf_jiffies64());
+}
+
+#ifdef HAS_TX_START
+SEC("struct_ops") void BPF_PROG(flood_cwnd_event_tx_start, struct sock *sk)
+{
+	flood_on_start(sk);
+}
+#else
 SEC("struct_ops") void BPF_PROG(flood_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	if (event == CA_EVENT_TX_START)
-		flood_tcp_start(tcp_sk(sk), ca_priv(sk), bpf_jiffies64());
+		flood_on_start(sk);
 }
+#endif
 
 SEC("struct_ops") uint32_t BPF_PROG(flood_undo_cwnd, struct sock *sk)
 {
@@ -48,6 +60,10 @@ struct tcp_congestion_ops flood = {
 	.ssthresh = (void *)flood_ssthresh,
 	.cong_control = (void *)flood_cong_control,
 	.set_state = (void *)flood_on_state,
+#ifdef HAS_TX_START
+	.cwnd_event_tx_start = (void *)flood_cwnd_event_tx_start,
+#else
 	.cwnd_event = (void *)flood_cwnd_event,
+#endif
 	.undo_cwnd = (void *)flood_undo_cwnd,
 };

@@ -106,6 +106,10 @@ struct tcp_congestion_ops {
 	void (*cong_control)(struct sock *sk);
 	void (*set_state)(struct sock *sk, uint8_t new_state);
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+#ifdef HAS_TX_START
+	/* Since Linux 7.1. Older loaders refuse a member that the kernel lacks. */
+	void (*cwnd_event_tx_start)(struct sock *sk);
+#endif
 	void (*in_ack_event)(struct sock *sk, uint32_t flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	uint32_t (*undo_cwnd)(struct sock *sk);

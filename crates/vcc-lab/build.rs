@@ -1,5 +1,4 @@
-//! Puts every experiment file into the binary, the program that guests with a kernel of their own run,
-//! and the congestion controls of `guest/`.
+//! Puts every experiment file into the binary, and the program that guests with a kernel of their own run.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -21,11 +20,11 @@ fn build() -> Result<(), Box<dyn Error>> {
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     embed_experiments(&package.join("../../experiments"), &out)?;
     build_agent(&package.join("../vcc-traffic"), &out)?;
-    build_congestion_controls(&package, &out)
+    build_for_tests(&package, &out)
 }
 
-/// Compiles the congestion controls to BPF, and their arithmetic natively for the tests.
-fn build_congestion_controls(package: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+/// Compiles the arithmetic of the congestion controls natively, and a program that looks at sockets to BPF.
+fn build_for_tests(package: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let guest = package.join("../../guest");
     let look = package.join("tests/live/wire/look.bpf.c");
     let arithmetic = package.join("tests/arithmetic/native.c");
@@ -33,14 +32,6 @@ fn build_congestion_controls(package: &Path, out: &Path) -> Result<(), Box<dyn E
         println!("cargo::rerun-if-changed={}", input.display());
     }
     let clang = Clang::for_build_script()?;
-    let entries = fs::read_dir(&guest).map_err(|e| format!("{}: {e}", guest.display()))?;
-    for entry in entries {
-        let source = entry.map_err(|e| format!("{}: {e}", guest.display()))?.path();
-        let name = source.file_name().unwrap_or_default().to_string_lossy();
-        if let Some(stem) = name.strip_suffix(".bpf.c") {
-            clang.compile(&source, &[], &out.join(format!("{stem}.bpf.o")))?;
-        }
-    }
     clang.compile(&look, &[&guest], &out.join("look.bpf.o"))?;
     cc::Build::new()
         .file(&arithmetic)

@@ -1,4 +1,4 @@
-//! What the commands `vcc` and `vcc-lab` have in common.
+//! What the commands `vcc`, `vcc-lab` and `vcc-guest` have in common.
 
 pub mod generate;
 mod open_files;

@@ -23,7 +23,7 @@ pub(crate) fn is_mounted() -> bool {
 }
 
 /// Mounts it, unless it is mounted. Where that would end with this command, it is an error.
-pub(crate) fn require() -> Result<()> {
+pub fn require() -> Result<()> {
     if is_mounted() {
         return Ok(());
     }

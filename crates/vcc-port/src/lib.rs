@@ -6,7 +6,8 @@
 
 mod arrival;
 mod batch;
-mod bpffs;
+#[doc(hidden)]
+pub mod bpffs;
 mod capabilities;
 mod clock;
 pub mod coexistence;
@@ -27,7 +28,8 @@ mod layout;
 mod libbpf;
 mod limits;
 pub mod links;
-mod lock;
+#[doc(hidden)]
+pub mod lock;
 mod maps;
 mod namespace;
 #[doc(hidden)]

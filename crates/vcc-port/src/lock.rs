@@ -13,14 +13,14 @@ use crate::{Error, Result, bpffs};
 
 /// Held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub struct Lock {
     _directory: File,
 }
 
 impl Lock {
     /// Waits until the lock is free, but not forever: its holder may be stopped. Creates the
     /// directory, but not its parents.
-    pub(crate) fn wait_for(path: &Path) -> io::Result<Self> {
+    pub fn wait_for(path: &Path) -> io::Result<Self> {
         // Work under a lock may take as long as the verifier needs for the programs.
         Self::wait_up_to(path, Duration::from_secs(20))
     }

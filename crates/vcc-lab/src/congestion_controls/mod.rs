@@ -9,35 +9,22 @@
 //! socket connects or listens: otherwise ECN is not negotiated for one that needs it. Never make
 //! one a namespace's default: that would keep it registered beyond the process.
 
-mod available;
 mod error;
-mod list;
 mod names;
 mod registration;
 
 pub use error::Error;
-pub use list::names;
+pub use vcc_guest::names;
 
-use available::Available;
 use registration::Registration;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The BPF object of a congestion control of `guest/`, for kernels and loaders of before Linux 6.4
-/// (libbpf 1.2), which register struct_ops without a link. The name of the section is all that
-/// differs.
+/// The BPF object of a congestion control of `guest/`, for kernels and loaders of before Linux 6.4.
 pub fn object_without_link(name: &str) -> Result<Vec<u8>> {
-    const LINKED: &[u8] = b".struct_ops.link\0";
-    let known = list::find(name)
+    let control = vcc_guest::find(name)
         .ok_or_else(|| Error::Unknown { name: name.into(), known: names().join(", ") })?;
-    let mut object = known.object.to_vec();
-    for at in 0..object.len().saturating_sub(LINKED.len()) {
-        if object[at..].starts_with(LINKED) {
-            // The name ends before `.link`, in the tables of ELF and BTF.
-            object[at + ".struct_ops".len()] = 0;
-        }
-    }
-    Ok(object)
+    Ok(control.object_without_link())
 }
 
 /// Congestion controls that sockets can select while this value lives. They are unregistered on
@@ -49,14 +36,14 @@ pub struct CongestionControls {
 impl CongestionControls {
     /// Registers those of `names` that the kernel lacks.
     pub fn load(names: &[&str]) -> Result<Self> {
-        let available = Available::read()?;
+        let available = vcc_guest::available()?;
         let mut wanted = Vec::new();
         for &name in names {
-            if available.has(name) {
+            if available.iter().any(|one| one == name) {
                 continue;
             }
-            let known = list::find(name)
-                .ok_or_else(|| Error::Unknown { name: name.into(), known: available.known() })?;
+            let known = vcc_guest::find(name)
+                .ok_or_else(|| Error::Unknown { name: name.into(), known: known(&available) })?;
             if !wanted.contains(&known) {
                 wanted.push(known);
             }
@@ -71,4 +58,13 @@ impl CongestionControls {
         let found = self.registrations.iter().find(|registration| registration.name() == name);
         found.map_or(name, Registration::kernel_name)
     }
+}
+
+/// The names for users, without those that other processes have registered for themselves.
+fn known(available: &[String]) -> String {
+    let kernel = available.iter().map(String::as_str).filter(|name| !names::is_ours(name));
+    let mut known: Vec<&str> = kernel.chain(names().iter().copied()).collect();
+    known.sort_unstable();
+    known.dedup();
+    known.join(", ")
 }

@@ -3,10 +3,6 @@
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::list;
-
-/// The kernel's maximum (TCP_CA_NAME_MAX without the NUL).
-pub(crate) const MAX_BYTES: usize = 15;
 const SUFFIX_DIGITS: usize = 5;
 const RADIX: u32 = 36;
 /// Number of names per process before they collide with the next process ID's.
@@ -31,7 +27,7 @@ pub(crate) fn next(name: &str) -> String {
 /// Does `next` produce such names?
 pub(crate) fn is_ours(kernel_name: &str) -> bool {
     let Some((name, suffix)) = kernel_name.rsplit_once('_') else { return false };
-    list::find(name).is_some() && suffix.len() == SUFFIX_DIGITS
+    vcc_guest::find(name).is_some() && suffix.len() == SUFFIX_DIGITS
 }
 
 #[cfg(test)]
@@ -40,10 +36,13 @@ mod tests {
 
     use super::*;
 
+    /// The kernel's maximum (TCP_CA_NAME_MAX without the NUL).
+    const MAX_BYTES: usize = 15;
+
     #[test]
     fn names_fit_and_differ() {
         let mut made = HashSet::new();
-        for &name in list::names() {
+        for &name in vcc_guest::names() {
             for _ in 0..PER_PROCESS {
                 let next = next(name);
                 assert!(next.len() <= MAX_BYTES, "{next}");

@@ -1,10 +1,10 @@
-//! Questions to the kernel by rtnetlink(7), in the calling thread's network namespace.
+//! Questions to the kernel by rtnetlink(7) and sock_diag(7), in the calling thread's network namespace.
 
 mod message;
 
 use std::io;
 
-use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_SOCK_DIAG};
 use netlink_sys::{Socket, SocketAddr};
 
 use message::HEADER_BYTES;
@@ -29,6 +29,13 @@ pub fn dump_some(kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         Ok(socket)
     };
     dump_by(strict, kind, body)
+}
+
+/// Asks for all sockets that the body, a request of sock_diag(7), describes; returns their payloads.
+pub fn dump_sockets(body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    /// SOCK_DIAG_BY_FAMILY.
+    const BY_FAMILY: u16 = 20;
+    dump_by(|| open_of(NETLINK_SOCK_DIAG), BY_FAMILY, body)
 }
 
 /// Creates an object, which must not be there; returns when the kernel has.
@@ -70,9 +77,13 @@ fn dump_by(open: fn() -> io::Result<Socket>, kind: u16, body: &[u8]) -> io::Resu
     Err(io::Error::other(format!("it changed during each of {TRIES} attempts")))
 }
 
-/// A socket with an address of its own.
+/// A socket of rtnetlink with an address of its own.
 pub fn open() -> io::Result<Socket> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    open_of(NETLINK_ROUTE)
+}
+
+fn open_of(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     Ok(socket)
 }

@@ -83,6 +83,16 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
         "runs until it is killed: run by live/",
     ),
+    ("apt-get install ./vcc-guest_*.deb", "scripts/test/deb.sh installs it by dpkg"),
+    ("apt-get purge vcc-guest", "scripts/test/deb.sh purges it by dpkg"),
+    ("systemctl enable --now vcc-guest", IN_A_GUEST),
+    ("systemctl disable --now vcc-guest", IN_A_GUEST),
+    ("install -m 755 vcc-guest /usr/local/bin/", IN_A_GUEST),
+    ("install -m 644 vcc-guest.service /etc/systemd/system/", IN_A_GUEST),
+    ("vcc-guest status", IN_A_GUEST),
+    ("ss -ti", IN_A_GUEST),
+    ("apt-get install dkms linux-headers-$(uname -r)", "installs a compiler"),
+    ("dkms install vcc-flood/0.1.0", "scripts/check-x86.sh compiles the module"),
     ("vcc-lab bench connections", "half a minute, and 1.5 GB: run short by bench.rs of vcc-lab"),
     ("vcc-lab bench datapath", "minutes: run short by bench.rs of vcc-lab"),
     ("vcc-lab bench domain", "run short by bench.rs of vcc-lab"),
@@ -93,6 +103,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc-lab bench virtual", "minutes: run short by bench.rs of vcc-lab"),
 ];
 
+const IN_A_GUEST: &str = "guest/kernels/init does in a virtual machine what changes TCP's default";
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
 const CHART: &str = "vcc-testing's tests do it on an API server: kubernetes/chart.rs";

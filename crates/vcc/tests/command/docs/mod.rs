@@ -81,6 +81,7 @@ pages! {
     translation: "docs/translation.md",
     troubleshooting: "docs/troubleshooting.md",
     underlays: "docs/underlays.md",
+    vcc_guest: "docs/vcc-guest.md",
     virtual_time: "docs/virtual-time.md",
 }
 
