@@ -5,19 +5,20 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 VCC := $(TARGET_DIR)/release/vcc
 VCC_LAB := $(TARGET_DIR)/release/vcc-lab
+VCC_GUEST := $(TARGET_DIR)/release/vcc-guest
 
 .PHONY: help deps build build-lab guest-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
-	@echo 'make build    build the commands $(VCC) and $(VCC_LAB)'
+	@echo 'make build    build the commands $(VCC), $(VCC_LAB) and $(VCC_GUEST)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
 	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
-	@echo 'make deb      build the Debian packages vcc and vcc-lab'
+	@echo 'make deb      build the Debian packages vcc, vcc-lab and vcc-guest'
 	@echo 'make release  packages for amd64 and arm64, a container image and what belongs to them, in dist/'
 	@echo 'make install  install the commands, their pages and units below PREFIX=$(PREFIX)'
 	@echo 'make uninstall  remove what `make install` installed'
@@ -31,11 +32,11 @@ deps:
 # Results say which commit measured them.
 build build-lab: export VCC_COMMIT = $(shell git describe --always --dirty 2>/dev/null)
 build: deps
-	$(CARGO) build --release --package vcc --package vcc-lab
+	$(CARGO) build --release --package vcc --package vcc-lab --package vcc-guest
 
 # With the features of `make build`, which then compiles nothing a second time.
 build-lab: deps
-	$(CARGO) build --release --package vcc --package vcc-lab --bin vcc-lab
+	$(CARGO) build --release --package vcc --package vcc-lab --package vcc-guest --bin vcc-lab
 
 guest-kernel:
 	@guest/kernel/build.sh
@@ -72,6 +73,7 @@ bench: build
 deb: build
 	@scripts/package-deb.sh $(VCC)
 	@scripts/package-deb.sh $(VCC_LAB)
+	@scripts/package-deb.sh $(VCC_GUEST)
 
 release:
 	@scripts/install-deps.sh release

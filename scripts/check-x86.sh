@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles what 07-pvtcp.patch touches in Debian's x86 kernel: the patch is for any guest, not only for
-# the lab's. Takes a few minutes; build.sh has installed the source and the tools.
+# Compiles what 07-pvtcp.patch touches in Debian's x86 kernel, and the module tcp_flood as DKMS does: both are for
+# any guest, not only for the lab's. Takes a few minutes; build.sh has installed the source and the tools.
 set -eu
 here=$(cd "$(dirname "$0")/../guest/kernel" && pwd)
 
@@ -36,4 +36,8 @@ make ARCH=x86 -j "$(nproc)" $objects >"$log" 2>&1 || fail "make failed: $(tail -
 for object in $objects; do
 	[ -s "$object" ] || fail "there is no $object"
 done
-echo "compiled for x86: $(echo "$objects" | paste -sd ' ')"
+mkdir "$work/module"
+cp "$here/tcp_flood.c" "$here/../flood_tcp.h" "$here/../flood.h" "$here/../../packaging/dkms/Makefile" "$work/module/"
+make ARCH=x86 M="$work/module" tcp_flood.o >"$log" 2>&1 || fail "the module: $(tail -n 9 "$log")"
+[ -s "$work/module/tcp_flood.o" ] || fail 'there is no tcp_flood.o'
+echo "compiled for x86: $(echo "$objects" | paste -sd ' ') and the module tcp_flood"

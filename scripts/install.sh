@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs or removes vcc with its pages, units and policy, and the lab's command: `install.sh
-# install|uninstall`. The Debian packages consist of the same files.
+# Installs or removes vcc with its pages, units and policy, the lab's command, and what is for guests:
+# `install.sh install|uninstall`. The Debian packages consist of the same files.
 #
 #   VCC      the operator's binary to install
-#   VCC_LAB  the lab's binary to install; one of the two is enough
+#   VCC_LAB  the lab's binary to install
+#   VCC_GUEST  the guests' binary to install; one of the three is enough
 #   VCC_HERE  for binaries of another architecture: a directory with those of the same sources that run here
 #   PREFIX   default: /usr/local
 #   SYSCONFDIR  default: /etc
@@ -56,27 +57,47 @@ install_command() {
 }
 
 install_all() {
-	[ -n "${VCC:-}${VCC_LAB:-}" ] || fail 'nothing to install: make build, then set VCC and VCC_LAB to the binaries'
-	for binary in "${VCC:-}" "${VCC_LAB:-}"; do
+	[ -n "${VCC:-}${VCC_LAB:-}${VCC_GUEST:-}" ] ||
+		fail 'nothing to install: make build, then set VCC, VCC_LAB or VCC_GUEST to the binaries'
+	for binary in "${VCC:-}" "${VCC_LAB:-}" "${VCC_GUEST:-}"; do
 		[ -z "$binary" ] || [ -x "$binary" ] || fail "$binary is no binary: make build"
 	done
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	[ -z "${VCC_LAB:-}" ] || install_command vcc-lab "$VCC_LAB"
+	[ -z "${VCC_GUEST:-}" ] || install_guest
 	[ -z "${VCC:-}" ] || install_operator
+}
+
+# put_unit FILE DOCUMENTATION: with the installed paths of binaries and of its page.
+put_unit() {
+	sed -e "s|^\(Exec[A-Za-z]*\)=/usr/local/bin/vcc|\1=$PREFIX/bin/vcc|" \
+		-e "/^Documentation=/s|file:.*/|file:$2/|" "$1" >"$work/unit"
+	put 644 "$work/unit" "$units/${1##*/}"
+}
+
+# The guests' command, its unit, and the source of the module for DKMS.
+install_guest() {
+	install_command vcc-guest "$VCC_GUEST"
+	own_doc=$share/doc/vcc-guest
+	put_unit packaging/guest/vcc-guest.service "$own_doc"
+	put 644 docs/vcc-guest.md "$own_doc/vcc-guest.md"
+	put 644 CHANGELOG.md "$own_doc/CHANGELOG.md"
+	version=$("${here:-$VCC_GUEST}" --version | cut -d ' ' -f 2)
+	module=$PREFIX/src/vcc-flood-$version
+	sed "s|@VERSION@|$version|" packaging/dkms/dkms.conf >"$work/dkms.conf"
+	put 644 "$work/dkms.conf" "$module/dkms.conf"
+	for source in packaging/dkms/Makefile guest/kernel/tcp_flood.c guest/flood_tcp.h guest/flood.h; do
+		put 644 "$source" "$module/${source##*/}"
+	done
 }
 
 # The operator's command, and all that belongs to it.
 install_operator() {
 	install_command vcc "$VCC"
 
-	# The units, with the installed paths of binary and documentation.
 	for unit in packaging/*.service; do
-		[ -e "$unit" ] || continue
-		sed -e "s|^ExecStart=[^ ]*/vcc |ExecStart=$PREFIX/bin/vcc |" \
-			-e "s|^Documentation=file:.*/|Documentation=file:$doc/docs/|" \
-			"$unit" >"$work/unit"
-		put 644 "$work/unit" "$units/${unit##*/}"
+		[ ! -e "$unit" ] || put_unit "$unit" "$doc/docs"
 	done
 
 	installed_policy >"$work/policy.toml"
@@ -111,12 +132,13 @@ uninstall_all() {
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"
 	rm -f "$DESTDIR$units/vcc.service" "$DESTDIR$units/vcc-domain@.service" \
-		"$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
-	for name in vcc vcc-lab; do
+		"$DESTDIR$units/vcc-guest.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
+	for name in vcc vcc-lab vcc-guest; do
 		rm -f "$DESTDIR$PREFIX/bin/$name" "$DESTDIR$share/bash-completion/completions/$name" \
 			"$DESTDIR$zsh/_$name" "$DESTDIR$share/fish/vendor_completions.d/$name.fish"
 	done
-	rm -rf "$DESTDIR$share/vcc" "$DESTDIR$doc"
+	rm -rf "$DESTDIR$share/vcc" "$DESTDIR$doc" "$DESTDIR$doc-guest" \
+		"$DESTDIR$PREFIX"/src/vcc-flood-*
 	if cmp -s "$work/policy.toml" "$DESTDIR$policy"; then
 		rm "$DESTDIR$policy"
 		rmdir --ignore-fail-on-non-empty "$DESTDIR$SYSCONFDIR/vcc"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds a Debian package from a binary: `package-deb.sh BINARY [DIRECTORY]`. Prints its path. The package has
-# the binary's name: vcc, or vcc-lab, which needs the first of the same version.
+# the binary's name: vcc; vcc-lab, which needs the first of the same version; or vcc-guest, for guests.
 #
 #   VCC_HERE  for a binary of another architecture: a directory with one of the same name and sources that
 #             runs here, which writes man pages and completions
@@ -23,7 +23,8 @@ name=$(basename "$binary")
 case $name in
 vcc) variable=VCC ;;
 vcc-lab) variable=VCC_LAB ;;
-*) fail "$binary is none of the commands, which are vcc and vcc-lab" ;;
+vcc-guest) variable=VCC_GUEST ;;
+*) fail "$binary is none of the commands, which are vcc, vcc-lab and vcc-guest" ;;
 esac
 here=${VCC_HERE:+$(realpath "$VCC_HERE")}
 output=${2:-.}
@@ -42,16 +43,21 @@ trap 'rm -rf "$work"' EXIT
 root=$work/debian/$name
 mkdir -p "$root/DEBIAN"
 
-env -u VCC -u VCC_LAB DESTDIR="$root" PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions \
+env -u VCC -u VCC_LAB -u VCC_GUEST DESTDIR="$root" PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions \
 	"$variable=$binary" VCC_HERE="$here" scripts/install.sh install
 "$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/$name"
 
 doc=$root/usr/share/doc/$name
-if [ "$name" = vcc ]; then
+own=packaging/debian
+scripts='postinst prerm postrm'
+if [ "$name" = vcc-guest ]; then
+	own=packaging/debian/guest
+fi
+if [ "$name" != vcc-lab ]; then
 	# Debian's own file names.
 	mv "$doc/CHANGELOG.md" "$doc/changelog"
 	cat >"$doc/changelog.Debian" <<-END
-		vcc ($revision) unstable; urgency=medium
+		$name ($revision) unstable; urgency=medium
 
 		  * Version $version; see changelog.gz for the changes.
 
@@ -59,8 +65,6 @@ if [ "$name" = vcc ]; then
 	END
 	gzip -9n "$doc/changelog" "$doc/changelog.Debian"
 	install -m 644 packaging/debian/copyright "$doc/copyright"
-	own=packaging/debian
-	scripts='postinst prerm postrm'
 else
 	# Of the same sources and version, so its changes and licenses are vcc's.
 	mkdir -p "$(dirname "$doc")"
@@ -81,7 +85,8 @@ sed -e "s|@VERSION@|$revision|" -e "s|@ARCHITECTURE@|$architecture|" \
 [ ! -e "$root/etc" ] || (cd "$root" && find etc -type f -printf '/%p\n' | LC_ALL=C sort) >"$root/DEBIAN/conffiles"
 (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 for script in $scripts; do
-	install -m 755 "$own/$script" "$root/DEBIAN/$script"
+	sed "s|@UPSTREAM@|$version|" "$own/$script" >"$root/DEBIAN/$script"
+	chmod 755 "$root/DEBIAN/$script"
 done
 
 find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. That of the lab is next to
-# BINARY, as BINARY-lab. Exit code 77 means skipped, for the reason in the last line.
+# Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. Those of the lab and of guests are
+# next to BINARY, as BINARY-lab and BINARY-guest. Exit code 77 means skipped, for the reason in the last line.
 #
 # dpkg installs the packages on this machine's system under a temporary overlay, in namespaces with a
 # BPF file system of their own.
@@ -50,10 +50,11 @@ make() {
 }
 package=$(make "$binary")
 lab_package=$(make "$binary-lab")
+guest_package=$(make "$binary-guest")
 
 if command -v lintian >/dev/null; then
 	# --allow-root: lintian warns when it runs as root.
-	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" "$lab_package" 2>&1) ||
+	found=$(lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$package" "$lab_package" "$guest_package" 2>&1) ||
 		fail "lintian: $found"
 	[ -z "$found" ] || fail "lintian: $found"
 else
@@ -71,6 +72,7 @@ mount -t tmpfs tmpfs "$root/run"
 mount -t tmpfs tmpfs "$root/tmp"
 cp "$package" "$root/tmp/vcc.deb"
 cp "$lab_package" "$root/tmp/vcc-lab.deb"
+cp "$guest_package" "$root/tmp/vcc-guest.deb"
 
 inside() {
 	chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
@@ -78,12 +80,14 @@ inside() {
 }
 
 installed() {
-	(cd "$root" && find etc/vcc usr/bin/vcc usr/bin/vcc-lab usr/share/vcc usr/share/doc/vcc usr/share/doc/vcc-lab usr/share/man/man8/vcc* \
-		usr/share/bash-completion/completions/vcc{,-lab} usr/share/zsh/vendor-completions/_vcc{,-lab} \
-		usr/share/fish/vendor_completions.d/vcc{,-lab}.fish usr/share/lintian/overrides/vcc{,-lab} \
-		usr/lib/systemd/system/vcc.service etc/systemd/system/*/vcc.service \
-		etc/systemd/system/vcc.service var/lib/systemd/deb-systemd-helper-*/*vcc* \
-		var/lib/dpkg/info/vcc{,-lab}.* 2>/dev/null) || true
+	(cd "$root" && find etc/vcc usr/bin/vcc{,-lab,-guest} usr/share/vcc usr/share/doc/vcc{,-lab,-guest} \
+		usr/share/man/man8/vcc* usr/src/vcc-flood-* run/vcc-guest \
+		usr/share/bash-completion/completions/vcc{,-lab,-guest} \
+		usr/share/zsh/vendor-completions/_vcc{,-lab,-guest} \
+		usr/share/fish/vendor_completions.d/vcc{,-lab,-guest}.fish usr/share/lintian/overrides/vcc{,-lab,-guest} \
+		usr/lib/systemd/system/vcc{,-guest}.service etc/systemd/system/*/vcc{,-guest}.service \
+		etc/systemd/system/vcc{,-guest}.service var/lib/systemd/deb-systemd-helper-*/*vcc* \
+		var/lib/dpkg/info/vcc{,-lab,-guest}.* 2>/dev/null) || true
 }
 
 expect_nothing() {
@@ -92,8 +96,19 @@ expect_nothing() {
 	[ -z "$left" ] || fail "files left after $1: $left"
 }
 
+# check_pages FILE...: man pages in the root.
+check_pages() {
+	local page warned
+	inside sh -c 'command -v man' >/dev/null || return 0
+	for page; do
+		page=${page#"$root"}
+		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
+		[ -z "$warned" ] || fail "$page: $warned"
+	done
+}
+
 # Remove a vcc that is installed on this machine, and an empty /etc/vcc.
-inside dpkg --purge vcc-lab vcc >/dev/null 2>&1 || true
+inside dpkg --purge vcc-lab vcc vcc-guest >/dev/null 2>&1 || true
 inside rmdir /etc/vcc 2>/dev/null || true
 expect_nothing 'removing the installed vcc'
 
@@ -109,14 +124,8 @@ schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
 page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
 [ -s "$root$page" ] || fail "the policy refers to '$page', which is missing"
 inside dpkg --verify vcc | grep . && fail 'installed files differ from the package'
-if inside sh -c 'command -v man' >/dev/null; then
-	for page in "$root"/usr/share/man/man8/vcc*.8.gz; do
-		page=${page#"$root"}
-		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
-		[ -z "$warned" ] || fail "$page: $warned"
-	done
-	inside man -w vcc-attach >/dev/null || fail 'man cannot find vcc-attach'
-fi
+check_pages "$root"/usr/share/man/man8/vcc*.8.gz
+! inside sh -c 'command -v man' >/dev/null || inside man -w vcc-attach >/dev/null || fail 'man cannot find vcc-attach'
 inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc; complete -p vcc' >/dev/null
 unit=$root/usr/lib/systemd/system/vcc.service
 if [ -e "$unit" ]; then
@@ -133,16 +142,34 @@ inside dpkg --install /tmp/vcc-lab.deb >"$work/said" 2>&1 || fail "$(cat "$work/
 inside vcc-lab list | grep -q '^vcc-fig11 ' || fail 'vcc-lab lists no experiments'
 inside dpkg --verify vcc-lab | grep . && fail 'installed files differ from the package'
 [ -s "$root/usr/share/doc/vcc-lab/copyright" ] || fail 'vcc-lab has no copyright'
-if inside sh -c 'command -v man' >/dev/null; then
-	for page in "$root"/usr/share/man/man8/vcc-lab*.8.gz; do
-		page=${page#"$root"}
-		warned=$(inside man --warnings -l "$page" 2>&1 >/dev/null)
-		[ -z "$warned" ] || fail "$page: $warned"
-	done
-fi
+check_pages "$root"/usr/share/man/man8/vcc-lab*.8.gz
 inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc-lab; complete -p vcc-lab' >/dev/null
 inside dpkg --purge vcc-lab >"$work/said" 2>&1 || fail "$(cat "$work/said")"
 left=$(installed | grep 'vcc-lab') && fail "files left after purge: $left"
+
+echo '-- in a guest'
+# Without vcc. It is not registered here: the kernel's names are global to the machine.
+inside dpkg --install /tmp/vcc-guest.deb >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+[ "$(inside vcc-guest --version)" = "vcc-guest ${version%-*}" ] || fail 'vcc-guest --version'
+inside vcc-guest status | grep -q '^flood: not registered$' || fail "vcc-guest status: $(inside vcc-guest status)"
+inside dpkg --verify vcc-guest | grep . && fail 'installed files differ from the package'
+for file in copyright changelog.gz changelog.Debian.gz vcc-guest.md; do
+	[ -s "$root/usr/share/doc/vcc-guest/$file" ] || fail "vcc-guest has no $file"
+done
+check_pages "$root"/usr/share/man/man8/vcc-guest*.8.gz
+inside bash -c 'set -eu; . /usr/share/bash-completion/completions/vcc-guest; complete -p vcc-guest' >/dev/null
+grep -qx "PACKAGE_VERSION=\"${version%-*}\"" "$root/usr/src/vcc-flood-${version%-*}/dkms.conf" ||
+	fail 'dkms.conf has another version'
+[ ! -e "$root/etc/systemd/system/multi-user.target.wants/vcc-guest.service" ] || fail "the guests' unit is enabled"
+if inside sh -c 'command -v systemd-analyze' >/dev/null; then
+	inside systemd-analyze verify vcc-guest.service || fail "systemd-analyze rejects the guests' unit"
+fi
+default=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+inside dpkg --remove vcc-guest >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+! grep -q 'may still be flood' "$work/said" || fail "$(cat "$work/said")"
+[ "$(cat /proc/sys/net/ipv4/tcp_congestion_control)" = "$default" ] || fail 'remove changes the default'
+inside dpkg --purge vcc-guest >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+left=$(installed | grep -e vcc-guest -e vcc-flood | grep -v -e /doc/vcc/ -e vcc-guests) && fail "files left after purge: $left"
 
 echo '-- attach, then remove'
 can_attach=
@@ -171,19 +198,23 @@ expect_nothing purge
 [ -x "$root/usr/bin/systemctl" ] || exit 0
 
 echo '-- with systemd'
-# A fake systemctl that runs no services, but records whether vcc.service should be running.
-running=$root/run/vcc-is-running
+# A fake systemctl that runs no services, but records which should be running.
+running=$root/run/vcc-is-running guest_running=$root/run/vcc-guest-is-running
 mkdir -p "$root/run/systemd/system"
 cat >"$work/systemctl" <<'END'
 #!/bin/sh
 case " $* " in
-*' is-enabled '*) [ -L /etc/systemd/system/multi-user.target.wants/vcc.service ] && echo enabled ;;
-*' is-active '*) [ -e /run/vcc-is-running ] ;;
-*' start '* | *' restart '*) echo "$*" >/run/vcc-is-running ;;
-*' try-restart '*) [ ! -e /run/vcc-is-running ] || echo "$*" >/run/vcc-is-running ;;
-*' stop '*) rm -f /run/vcc-is-running ;;
+*' vcc-guest.service '*) unit=vcc-guest ;;
+*) unit=vcc ;;
+esac
+case " $* " in
+*' is-enabled '*) [ -L /etc/systemd/system/multi-user.target.wants/$unit.service ] && echo enabled ;;
+*' is-active '*) [ -e /run/$unit-is-running ] ;;
+*' start '* | *' restart '*) echo "$*" >/run/$unit-is-running ;;
+*' try-restart '*) [ ! -e /run/$unit-is-running ] || echo "$*" >/run/$unit-is-running ;;
+*' stop '*) rm -f /run/$unit-is-running ;;
 # Links, which need no running systemd.
-*' preset '* | *' disable '*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;;
+*' preset '* | *' enable '* | *' disable '*) SYSTEMD_OFFLINE=1 exec /usr/bin/systemctl.real "$@" ;;
 esac
 END
 mv "$root/usr/bin/systemctl" "$root/usr/bin/systemctl.real"
@@ -208,3 +239,17 @@ package --install /tmp/vcc.deb
 [ ! -e "$running" ] || fail 'an upgrade starts a disabled daemon'
 package --purge vcc
 expect_nothing 'purge with systemd'
+
+package --install /tmp/vcc-guest.deb
+[ ! -e "$guest_running" ] || fail "install starts the guests' unit"
+inside systemctl enable vcc-guest.service 2>"$work/said" || fail "$(cat "$work/said")"
+inside systemctl start vcc-guest.service
+package --install /tmp/vcc-guest.deb
+grep -q try-restart "$guest_running" || fail "an upgrade does not restart the guests' unit"
+package --remove vcc-guest
+[ ! -e "$guest_running" ] || fail "remove does not stop the guests' unit"
+package --install /tmp/vcc-guest.deb
+[ -L "$root/etc/systemd/system/multi-user.target.wants/vcc-guest.service" ] ||
+	fail "installing a removed package disables the guests' unit"
+package --purge vcc-guest
+expect_nothing 'purge of what is for guests, with systemd'
