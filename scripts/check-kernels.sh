@@ -2,9 +2,10 @@
 # Boots the kernels of Debian's distributions in QEMU, without KVM, and checks in each what vcc does:
 # guest/kernels/init has the checks. The long form writes the tables of docs/kernels.md.
 #
-#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab is next to it
+#   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab and VCC-guest
+#                                                        are next to it
 #
-# --quick: the oldest kernel that vcc supports and the newest, with three checks in each.
+# --quick: the oldest kernel that vcc supports and the newest, with four checks in each.
 # --only PATTERN: the kernels whose release contains it; the tables stay as they are.
 # Logs go to results/kernels/.
 #
@@ -46,10 +47,10 @@ skip() {
 command -v $qemu >/dev/null || skip "$qemu is not installed (package qemu-system-x86)"
 busybox=$(command -v busybox) || skip 'busybox is not installed (package busybox-static)'
 ! ldd "$busybox" >/dev/null 2>&1 || skip 'busybox is not linked statically (package busybox-static)'
-for tool in ip tc ethtool; do
+for tool in ip ss tc ethtool; do
 	command -v $tool >/dev/null || skip "$tool is not installed (package iproute2 or ethtool)"
 done
-for binary in "$vcc" "$vcc-lab"; do
+for binary in "$vcc" "$vcc-lab" "$vcc-guest"; do
 	[ -x "$binary" ] || fail "there is no $binary"
 done
 [ "$(uname -m)" = x86_64 ] || skip 'the kernels are for x86'
@@ -78,13 +79,14 @@ mkdir -p "$root"/{bin,sbin,lib,lib64,usr/bin,usr/sbin,proc,sys,dev,tmp,run,etc}
 cp "$busybox" "$root/bin/busybox"
 for applet in $("$busybox" --list); do
 	case $applet in
-	busybox | ip | tc) ;;
+	busybox | ip | ss | tc) ;;
 	*) ln -s busybox "$root/bin/$applet" ;;
 	esac
 done
 cp guest/kernels/init "$root/init"
 cp "$vcc" "$root/bin/vcc"
 cp "$vcc-lab" "$root/bin/vcc-lab"
+cp "$vcc-guest" "$root/bin/vcc-guest"
 if [ -z "$quick" ]; then
 	# What stood before this build on the hosts that it comes to.
 	if last=$(scripts/check-upgrade.sh --last 2>"$work/log"); then
@@ -96,10 +98,10 @@ if [ -z "$quick" ]; then
 fi
 # Debug information is most of a build's size.
 ! command -v strip >/dev/null || strip "$root"/bin/vcc*
-for tool in ip tc ethtool; do
+for tool in ip ss tc ethtool; do
 	cp "$(command -v $tool)" "$root/bin/$tool"
 done
-ldd "$root"/bin/{vcc*,ip,tc,ethtool} | grep -o '/[^ ]*' | grep '\.so' | sort -u | while read -r library; do
+ldd "$root"/bin/{vcc*,ip,ss,tc,ethtool} | grep -o '/[^ ]*' | grep '\.so' | sort -u | while read -r library; do
 	mkdir -p "$root${library%/*}"
 	cp -L "$library" "$root$library"
 done
@@ -148,7 +150,7 @@ run() {
 }
 
 # row RELEASE DISTRIBUTION: of the table; a column has the checks whose names begin with its own.
-columns='doctor,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
+columns='doctor,flood,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
 row() {
 	awk -v kernel="$1" -v distribution="$2" -v columns="$columns" '
 		/^(ok|FAILED|skipped|refused) / {
