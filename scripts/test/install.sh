@@ -51,6 +51,12 @@ done
 # shellcheck disable=SC1091,SC2034 # made by the installation
 (kernelver=any && . "$module/dkms.conf" && [ "$module" = "$DESTDIR$PREFIX/src/$PACKAGE_NAME-$PACKAGE_VERSION" ]) ||
 	fail "dkms.conf names another directory than $module"
+# As DKMS calls it. There is no such kernel, but its directory has to be asked for.
+said=$(make --directory "$module" KERNELRELEASE=any KERNEL=any 2>&1 || true)
+case $said in
+*' -C /lib/modules/any/build '*) ;;
+*) fail "the module is not built with the kernel's headers: $said" ;;
+esac
 # systemd gives a unit's group its runtime directories, and a group of virtual machine monitors may not have that
 # of the daemon's control socket.
 owners=$(grep -lE '^RuntimeDirectory=(.* )?vcc( |$)' packaging/*.service)
