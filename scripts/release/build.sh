@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the commands for a release: `build.sh ARCHITECTURE`, as Debian names it (amd64, arm64). Prints the
-# directory of the binaries.
+# Builds the commands for a release: `build.sh ARCHITECTURE [static]`, as Debian names it (amd64, arm64). Prints
+# the directory of the binaries. With `static`, it builds vcc-guest alone, linked statically.
 #
 # The same sources give the same bytes in any directory of any machine with the same compilers: no path of
 # this build is in it, no time, and no name.
@@ -40,5 +40,22 @@ VCC_COMMIT=${VCC_COMMIT:-$(git describe --always --dirty 2>/dev/null || true)}
 export VCC_COMMIT
 unset CARGO_ENCODED_RUSTFLAGS
 
-$CARGO build --profile dist --locked --package vcc --package vcc-lab --target "$triple" --target-dir "$target_dir" >&2
+if [ "${2-}" = static ]; then
+	# Another directory: other flags would replace what is there.
+	target_dir=$target_dir/static
+	libraries=$("$gnu-gcc" --print-file-name=libelf.a)
+	[ -e "$libraries" ] || fail "there is no libelf.a for $1: scripts/install-deps.sh release"
+	RUSTFLAGS="$RUSTFLAGS -C target-feature=+crt-static"
+	# After libbpf-sys's own directory: the system's libbpf.a is an older one.
+	export "LIBBPF_SYS_LIBRARY_PATH_$name=$(dirname "$libraries")"
+	# Debian 13's libelf uses it.
+	case $(PKG_CONFIG_LIBDIR=/usr/lib/$gnu/pkgconfig:/usr/share/pkgconfig pkg-config --static --libs libelf) in
+	*-lzstd*) RUSTFLAGS="$RUSTFLAGS -C link-arg=-lzstd" ;;
+	esac
+	$CARGO build --profile dist --locked --package vcc-guest --features static --target "$triple" \
+		--target-dir "$target_dir" >&2
+	echo "$target_dir/$triple/dist"
+	exit
+fi
+$CARGO build --profile dist --locked --package vcc --package vcc-lab --package vcc-guest --target "$triple" --target-dir "$target_dir" >&2
 echo "$target_dir/$triple/dist"

@@ -19,7 +19,7 @@ created=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%FT%TZ)
 
 # What runs: neither tests and builds need it, nor does the compiler alone, as macros.
 for architecture in $architectures; do
-	$CARGO tree --locked --package vcc --package vcc-lab --edges normal --target "$(triple_of "$architecture")" --prefix none \
+	$CARGO tree --locked --package vcc --package vcc-lab --package vcc-guest --edges normal --target "$(triple_of "$architecture")" --prefix none \
 		--no-dedupe --format '{p}|{l}|{r}'
 done | LC_ALL=C sort -u | grep -v ' (proc-macro)' | grep -vF "($PWD/" >"$work/crates"
 [ -s "$work/crates" ] || fail 'cargo tree names no crate'
