@@ -304,6 +304,7 @@ fn in_a_guest(error: Error) -> String {
             "the verifier of Linux {} refuses its program {}: {}; {}",
             refusal.release, refusal.program, refusal.last_line, refusal.log
         ),
+        Error::Register { why, .. } => why,
         other => other.to_string(),
     }
 }
