@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The guest's receive ring, which the connections of a port share under `snoop`: how large a window
- * the peer of one is offered, and when an acknowledgement waits for room.
+ * The guest's receive ring, which the connections of a port share under `receive`: how large a
+ * window the peer of one is offered, and when an acknowledgement waits for room.
  *
  * A peer that has been offered a window need not use it, so buffers are set aside for what it may
  * have sent: twice what was acknowledged last (slow start, RFC 5681, 3.1; RFC 3465), within its
@@ -14,9 +14,10 @@
 
 /* What a flow finds of the ring. */
 struct vcc_room {
-	uint32_t free_segs;   /* buffers without a frame */
-	uint32_t others_segs; /* set aside for other flows */
-	uint32_t flows;	      /* that share the ring, this one among them */
+	uint32_t free_segs;    /* buffers without a frame */
+	uint32_t others_segs;  /* set aside for other flows */
+	uint32_t flows;	       /* that share the ring, this one among them */
+	uint32_t buffer_bytes; /* the flow's part of what is free of the shell's receive buffer */
 };
 
 /* The buffers that matter to a flow. */
@@ -225,18 +226,19 @@ VCC_INLINE uint32_t snoop_widens_at_segs(const struct vcc_flow *f, const struct 
 VCC_INLINE struct vcc_needs snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
 					const struct vcc_params *p, bool waits)
 {
-	bool reported_more = snoops(f, sn, p);
+	/* What the ring lacks room for, the shell's buffer takes. */
+	bool offers_more = snoops(f, sn, p) && p->receive == RECEIVE_RING;
 	struct vcc_needs needs = {
-		.due_segs = reported_more ? snoop_due_segs(sn) : 0,
+		.due_segs = offers_more ? snoop_due_segs(sn) : 0,
 		.opens_at_segs = SNOOP_NEVER_SEGS,
 		.widens_at_segs = SNOOP_NEVER_SEGS,
 	};
 
 	if (waits)
 		needs.opens_at_segs = vcc_sub_floor0(snoop_needs_segs(f, sn), snoop_due_segs(sn));
-	else if (reported_more && is_held_back(sn))
+	else if (offers_more && is_held_back(sn))
 		needs.opens_at_segs = snoop_opens_at_segs(f, sn);
-	else if (reported_more)
+	else if (offers_more)
 		needs.widens_at_segs = snoop_widens_at_segs(f, sn);
 	return needs;
 }

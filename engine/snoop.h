@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `snoop` (vSnoop; vFlood, section 6): the shell acknowledges in-order data in the guest's name
+ * `receive` (vSnoop; vFlood, section 6): the shell acknowledges in-order data in the guest's name
  * once the guest's receive ring has it, so that the peer need not wait until the guest's vCPU runs.
  *
  * Such an acknowledgement is a promise (law 16). It is given only for what the guest will accept:
@@ -8,7 +8,8 @@
  * guest itself last offered, and acceptable (RFC 9293, 3.10.7.4; RFC 5961; RFC 7323, 5). The shell
  * keeps a copy until the guest has acknowledged it.
  *
- * receive_ring.h has the ring's room, snoop_ack.h what the peer is sent.
+ * receive_ring.h has the ring's room, receive_buffer.h what the shell stores beyond it, snoop_ack.h
+ * what the peer is sent.
  */
 #ifndef VCC_SNOOP_H
 #define VCC_SNOOP_H
@@ -18,7 +19,7 @@
 
 /* What a shell that snoops keeps for each flow besides struct vcc_flow. */
 struct vcc_snoop {
-	uint32_t ring_nxt;    /* the guest's ring has all data before it */
+	uint32_t ring_nxt;    /* the guest's ring, or the shell's buffer, has all data before it */
 	uint32_t guest_ack;   /* the guest's own last acknowledgement */
 	uint32_t guest_edge;  /* ack + window of that acknowledgement */
 	uint32_t peer_ack;    /* the highest acknowledgement of the guest's data in its ring */
@@ -39,6 +40,11 @@ struct vcc_snoop {
 	uint8_t repeats;    /* bool: the guest's last segment repeated its acknowledgement */
 	uint8_t fin;	    /* bool: fin_seq is valid */
 	uint8_t silent;	    /* bool: the peer is not expected to send */
+	/*
+	 * The last of what is before ring_nxt: in the shell's buffer, and not in the ring yet
+	 * (receive_buffer.h).
+	 */
+	uint32_t stored_bytes;
 };
 
 /* When the shell answers a segment in the guest's name. */
@@ -63,6 +69,18 @@ VCC_INLINE bool is_promise_due(const struct vcc_snoop *sn)
 	return sn->begun && seq_after(sn->ring_nxt, sn->guest_ack);
 }
 
+/* Is some of it in the shell's buffer alone? */
+VCC_INLINE bool has_stored(const struct vcc_snoop *sn)
+{
+	return sn->stored_bytes;
+}
+
+/* All data before it has been put into the guest's ring. */
+VCC_INLINE uint32_t given_nxt(const struct vcc_snoop *sn)
+{
+	return sn->ring_nxt - sn->stored_bytes;
+}
+
 /*
  * Has the guest begun another connection than the engine's, by a SYN or SYN-ACK that the engine
  * does not believe? Then its acknowledgements do not belong to this one.
@@ -81,8 +99,20 @@ VCC_INLINE bool snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
 {
 	const uint32_t never = FLOW_FIN_GUEST | FLOW_ACCECN_GUEST | FLOW_RELEASED;
 
-	return p->snoop && mode_changes(p) && sn->begun && !sn->barred && !is_inconsistent(f, sn) &&
-	       f->stage == STAGE_ESTABLISHED && !(f->flags & never);
+	return p->receive != RECEIVE_GUEST && mode_changes(p) && sn->begun && !sn->barred &&
+	       !is_inconsistent(f, sn) && f->stage == STAGE_ESTABLISHED && !(f->flags & never);
+}
+
+/*
+ * The right edge up to which data is taken: the guest's own, or with a buffer the one that the peer
+ * was sent, which is rounded up to a unit.
+ */
+VCC_INLINE uint32_t offered_to(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			       const struct vcc_params *p)
+{
+	if (p->receive != RECEIVE_BUFFER)
+		return sn->guest_edge;
+	return seq_max(sn->guest_edge, sn->told_edge + (1u << f->wscale_guest) - 1);
 }
 
 /* Has the guest reported data behind a hole? */
@@ -212,6 +242,11 @@ VCC_INLINE bool snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn
 		return true;
 	sn->guest_ack = s->ack;
 	sn->guest_edge = edge;
+	/* It has what it acknowledges, even if it was not given that. */
+	if (!seq_after(sn->ring_nxt, s->ack))
+		sn->stored_bytes = 0;
+	else
+		sn->stored_bytes = vcc_min(sn->stored_bytes, seq_distance(s->ack, sn->ring_nxt));
 	/* It may discard what lies beyond a window that it has drawn back. */
 	if (seq_after(sn->sacked_end, edge))
 		sn->sacked_end = sn->ring_nxt;
@@ -225,11 +260,11 @@ VCC_INLINE bool snoop_guest_acked(const struct vcc_flow *f, struct vcc_snoop *sn
 /*
  * Is the segment one that the guest accepts, whatever it has read of its ring by then? `sent`: the
  * highest acknowledgement that the guest may be shown, under `split` of what has not left yet;
- * `stamped`: it has timestamps, with `tsval`.
+ * `edge`: of the window; `stamped`: it has timestamps, with `tsval`.
  */
 VCC_INLINE bool snoop_acceptable(const struct vcc_flow *f, const struct vcc_snoop *sn,
-				 const struct vcc_segment *s, uint32_t sent, bool stamped,
-				 uint32_t tsval)
+				 const struct vcc_segment *s, uint32_t edge, uint32_t sent,
+				 bool stamped, uint32_t tsval)
 {
 	const uint16_t odd = TCP_SYN | TCP_RST | TCP_URG;
 
@@ -244,7 +279,7 @@ VCC_INLINE bool snoop_acceptable(const struct vcc_flow *f, const struct vcc_snoo
 	/* PAWS (RFC 7323, 5.3). A segment without timestamps may be dropped (3.2). */
 	if ((f->flags & FLOW_TIMESTAMPS) && (!stamped || seq_before(tsval, sn->ts_recent)))
 		return false;
-	return seq_plausible(sn->ring_nxt, s->seq) && !seq_after(s->seq, sn->guest_edge);
+	return seq_plausible(sn->ring_nxt, s->seq) && !seq_after(s->seq, edge);
 }
 
 /* TS.Recent: from a segment at or before the last acknowledgement sent (RFC 7323, 4.3). */
@@ -255,19 +290,32 @@ VCC_INLINE void snoop_stamp(const struct vcc_flow *f, struct vcc_snoop *sn,
 		sn->ts_recent = tsval;
 }
 
+/* The ring has what is between `from` and `end`, of which the shell's buffer has a copy. */
+VCC_INLINE void snoop_given(struct vcc_snoop *sn, uint32_t from, uint32_t end)
+{
+	uint32_t given = given_nxt(sn);
+
+	if (seq_after(from, given) || !seq_after(end, given) || seq_after(end, sn->ring_nxt))
+		return;
+	sn->stored_bytes = seq_distance(end, sn->ring_nxt);
+}
+
 /*
- * A segment lies in the guest's ring, and its checksums are right: may it be acknowledged in the
- * guest's name, and when? Its FIN is the guest's to acknowledge.
+ * A segment lies in the guest's ring, or is `stored` in the shell's buffer, and its checksums are
+ * right: may it be acknowledged in the guest's name, and when? Its FIN is the guest's to
+ * acknowledge.
  */
-VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
-					  const struct vcc_params *p, const struct vcc_segment *s,
-					  uint32_t sent, bool stamped, uint32_t tsval)
+VCC_INLINE struct vcc_placed snoop_take(const struct vcc_flow *f, struct vcc_snoop *sn,
+					const struct vcc_params *p, const struct vcc_segment *s,
+					uint32_t sent, bool stamped, uint32_t tsval, bool stored)
 {
 	struct vcc_placed nothing = {}, at_once = { .answer = ANSWER_NOW };
 	struct vcc_placed kept = { .keep = true };
+	uint32_t edge = stored ? offered_to(f, sn, p) : sn->guest_edge;
 	uint32_t end = s->seq + s->payload_bytes;
 
-	if (!f->settled || !snoops(f, sn, p) || !snoop_acceptable(f, sn, s, sent, stamped, tsval))
+	if (!f->settled || !snoops(f, sn, p) ||
+	    !snoop_acceptable(f, sn, s, edge, sent, stamped, tsval))
 		return nothing;
 	if (s->flags & TCP_CWR)
 		sn->latched = false;
@@ -283,24 +331,34 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	if (!seq_after(end, sn->ring_nxt)) {
 		bool probes = s->seq + 1 == sn->ring_nxt && !(s->flags & TCP_FIN);
 
+		if (!stored && !seq_after(end, sn->guest_edge))
+			snoop_given(sn, s->seq, end);
 		return s->payload_bytes || probes ? at_once : nothing;
 	}
 	/* Nothing follows a FIN. */
-	if (seq_after(end, sn->guest_edge) || (sn->fin && seq_after(end, sn->fin_seq)))
+	if (seq_after(end, edge) || (sn->fin && seq_after(end, sn->fin_seq)))
 		return nothing;
-	/* Promised once the guest has reported it and the hole before it is filled. */
-	if (seq_after(s->seq, sn->ring_nxt))
+	if (seq_after(s->seq, sn->ring_nxt)) {
+		/*
+		 * In the ring, it is promised once the guest has reported it and the hole before it
+		 * is filled. What is stored is answered at once (RFC 5681, 4.2).
+		 */
+		if (stored)
+			kept.answer = ANSWER_NOW;
 		return s->payload_bytes ? kept : nothing;
+	}
 	uint32_t seg_bytes = s->seg_bytes ? s->seg_bytes : s->payload_bytes;
-	bool fills = has_hole(sn);
+	uint32_t given = given_nxt(sn);
+	bool fills = has_hole(sn), placed = !stored && !seq_after(s->seq, given);
 
 	/* Options take their part of the MSS (RFC 6691, 2), or the ring would seem too full. */
 	if (seg_bytes && seg_bytes < sn->seg_bytes &&
 	    seg_bytes + TCP_OPTIONS_BYTES >= sn->mss_bytes)
 		sn->seg_bytes = (uint16_t)seg_bytes;
 	snoop_advance(sn, end);
+	sn->stored_bytes = placed ? 0 : seq_distance(given, sn->ring_nxt);
 	/* Law 16 */
-	VCC_LAW(!seq_after(sn->ring_nxt, sn->guest_edge));
+	VCC_LAW(!seq_after(sn->ring_nxt, edge));
 	/* RFC 5681, 4.2 */
 	if (fills || (s->flags & (TCP_PSH | TCP_FIN)) ||
 	    seq_distance(f->rcv_wup, end) > sn->seg_bytes)
@@ -308,6 +366,14 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	else
 		kept.answer = ANSWER_LATER;
 	return kept;
+}
+
+/* A segment lies in the guest's ring. */
+VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_snoop *sn,
+					  const struct vcc_params *p, const struct vcc_segment *s,
+					  uint32_t sent, bool stamped, uint32_t tsval)
+{
+	return snoop_take(f, sn, p, s, sent, stamped, tsval, false);
 }
 
 /*

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What leaves for the peer under `snoop`: the acknowledgement, which is as high as what was
+ * What leaves for the peer under `receive`: the acknowledgement, which is as high as what was
  * promised, the window and ECE; and which of the guest's own segments bring nothing new.
  */
 #ifndef VCC_SNOOP_ACK_H
 #define VCC_SNOOP_ACK_H
 
-#include "receive_ring.h"
+#include "receive_buffer.h"
 
 /* The acknowledgement, window and flags of a segment that leaves for the peer. */
 struct vcc_snoop_ack {
@@ -18,15 +18,16 @@ struct vcc_snoop_ack {
 
 /*
  * The window field for a right edge. It is rounded up, as in Linux (__tcp_select_window), or each
- * segment would move the edge; but not beyond the guest's own edge: what the peer sent there would
- * not be promised, nor what follows it.
+ * segment would move the edge; but not beyond the guest's own edge, unless the shell's buffer takes
+ * what comes there: what the peer sent there would not be promised, nor what follows it.
  */
 VCC_INLINE uint16_t snoop_field(const struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t ack,
 				uint32_t edge)
 {
 	uint32_t units = units_ceil(seq_distance(ack, edge), f->wscale_guest);
 
-	if (units && seq_after(ack + (units << f->wscale_guest), sn->guest_edge))
+	if (units && !seq_after(edge, sn->guest_edge) &&
+	    seq_after(ack + (units << f->wscale_guest), sn->guest_edge))
 		units--;
 	return (uint16_t)vcc_min(units, UINT16_MAX);
 }
@@ -49,13 +50,16 @@ snoop_ack_to_send(const struct vcc_flow *f, const struct vcc_snoop *sn, const st
 	if (!due && (!snoops(f, sn, p) || s->ack != sn->guest_ack))
 		return answer;
 	answer.ack = sn->ring_nxt;
-	uint32_t edge = snoop_edge(f, sn, p, room, answer.ack);
+	uint32_t edge = receive_edge(f, sn, p, room, answer.ack);
 
 	answer.edge = edge;
 	if (answer.ack != s->ack || edge != own_edge)
 		answer.window = snoop_field(f, sn, answer.ack, edge);
-	/* Law 3, toward the peer: shut if the guest's is, but for less than a unit. */
-	VCC_LAW(answer.window ||
+	/*
+	 * Law 3, toward the peer: shut if the guest's is, but for less than a unit, or while the
+	 * shell's buffer is full.
+	 */
+	VCC_LAW(answer.window || has_stored(sn) ||
 		!seq_after(sn->guest_edge, answer.ack + (1u << f->wscale_guest) - 1));
 	/* Classic ECN of the guest's own. */
 	if (due &&
@@ -106,6 +110,8 @@ VCC_INLINE bool snoop_absorbs(const struct vcc_flow *f, const struct vcc_snoop *
 		return false;
 	if (s->ack == f->rcv_wup && sn->repeats)
 		return false;
+	if (buffers(f, sn, p))
+		return !receive_updates(f, sn, p, room);
 	struct vcc_snoop_ack answer = snoop_ack_to_send(f, sn, p, room, s);
 
 	/* The guest may round its window down (RFC 7323, 2.4). */

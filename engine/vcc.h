@@ -511,6 +511,13 @@ enum vcc_on_unknown {
 	ON_UNKNOWN_PASS,
 };
 
+/* Who acknowledges what arrives for the guest. */
+enum vcc_receive {
+	RECEIVE_GUEST = 0, /* the guest alone */
+	RECEIVE_RING,	   /* the shell, what lies in the guest's receive ring (snoop.h) */
+	RECEIVE_BUFFER,	   /* and what lies in the shell's own buffer (receive_buffer.h) */
+};
+
 /* How the underlay's window acts on the guest. */
 enum vcc_act {
 	ACT_WINDOW = 0, /* the guest is shown it (window.h) */
@@ -551,7 +558,7 @@ struct vcc_params {
 	uint8_t on_full;	  /* enum vcc_on_full; for the shell */
 	uint8_t retransmit;	  /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
 	uint8_t act;		  /* enum vcc_act */
-	uint8_t snoop;		  /* bool: the shell acknowledges in the guest's name (snoop.h) */
+	uint8_t receive;	  /* enum vcc_receive */
 	uint8_t delays;		  /* bool: measure what round trips wait for (delay.h) */
 	uint8_t accecn;		  /* bool: ask for AccECN in the guest's name, and accept it */
 	uint8_t migratable;	  /* bool: promise nothing that needs vcc after the handshake */

@@ -30,14 +30,30 @@ int main(void)
 	CLAIM(snoop_invariant(&sn) && sn.ring_nxt == ring_nxt,
 	      "what is reported behind a hole is not promised");
 	/* The guest has not acknowledged a gigabyte more than was sent to it. */
-	__CPROVER_assume(seq_plausible(sn.ring_nxt, sn.told_edge));
+	__CPROVER_assume(seq_plausible(sn.ring_nxt, sn.told_edge) && told_invariant(&sn));
+	const struct vcc_snoop before = sn;
 	const struct vcc_snoop_ack said = snoop_ack_to_send(&f, &sn, &p, &room, &s);
 
 	CLAIM(!(s.flags & TCP_SYN) || said.ack == s.ack, "a SYN-ACK says what the guest does");
 	if (said.ack != s.ack)
-		CLAIM(said.ack == sn.ring_nxt, "law 16: what is acknowledged is in the ring");
+		CLAIM(said.ack == sn.ring_nxt, "law 16: what is acknowledged is there");
+	uint32_t share_bytes = vcc_min(room.buffer_bytes, RECEIVE_BUFFER_MAX_BYTES);
+	/* A shut window ends at the acknowledgement. */
+	uint32_t most_edge =
+	    seq_max(seq_max(sn.guest_edge, sn.ring_nxt), sn.guest_ack + share_bytes);
+
+	if (is_promise_due(&sn) && !(s.flags & (TCP_SYN | TCP_RST)) && (s.flags & TCP_ACK) &&
+	    !is_inconsistent(&f, &sn)) {
+		CLAIM(!seq_after(said.edge, seq_max(most_edge, sn.told_edge)),
+		      "law 16: no more is offered than the guest's window or the buffer");
+		CLAIM(p.receive == RECEIVE_BUFFER || !seq_after(said.edge, sn.guest_edge),
+		      "without a buffer, the guest's own window");
+		CLAIM(!buffers(&f, &sn, &p) || !seq_before(said.edge, sn.told_edge),
+		      "what was offered of the buffer is not withdrawn");
+	}
 	CLAIM(!((said.flags ^ s.flags) & ~TCP_ECE), "only ECE changes");
 	snoop_ack_sent(&f, &sn, &said);
-	CLAIM(snoop_invariant(&sn) && !seq_before(sn.ring_nxt, ring_nxt),
+	CLAIM(snoop_invariant(&sn) && !seq_before(sn.ring_nxt, ring_nxt) &&
+		  sn.stored_bytes == before.stored_bytes,
 	      "what is said changes no promise");
 }

@@ -18,9 +18,13 @@ int main(void)
 	CLAIM(sn.guest_ack == before.guest_ack && sn.guest_edge == before.guest_edge,
 	      "what the guest says is the guest's");
 	CLAIM(!seq_before(sn.ring_nxt, before.ring_nxt), "law 16: a promise stands");
+	CLAIM(!seq_before(given_nxt(&sn), given_nxt(&before)), "what is in the ring stays there");
 	if (sn.ring_nxt == before.ring_nxt)
 		return 0;
 	CLAIM(placed.keep, "law 16: what is promised is kept");
+	CLAIM(given_nxt(&sn) == given_nxt(&before) ||
+		  (!seq_after(s.seq, given_nxt(&before)) && !has_stored(&sn)),
+	      "the ring has it in sequence, or it is given again");
 	CLAIM(!seq_after(sn.ring_nxt, sn.guest_edge), "law 16: within the guest's own window");
 	CLAIM(!seq_after(s.seq, before.ring_nxt), "law 16: nothing is missing before it");
 	CLAIM(sn.ring_nxt == end || (has_hole(&before) && !seq_after(before.sacked_from, end) &&

@@ -634,6 +634,61 @@ struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_s
 	return snoop_placed(f, sn, p, s, sent, stamped, tsval);
 }
 
+struct vcc_placed vcc_native_snoop_stored(const struct vcc_flow *f, struct vcc_snoop *sn,
+					  const struct vcc_params *p, const struct vcc_segment *s,
+					  uint32_t sent, bool stamped, uint32_t tsval)
+{
+	return snoop_stored(f, sn, p, s, sent, stamped, tsval);
+}
+
+bool vcc_native_snoop_covered(const struct vcc_flow *f, struct vcc_snoop *sn,
+			      const struct vcc_params *p, uint32_t nxt)
+{
+	return snoop_covered(f, sn, p, nxt);
+}
+
+bool vcc_native_buffers(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			const struct vcc_params *p)
+{
+	return buffers(f, sn, p);
+}
+
+uint8_t vcc_native_receive_way(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			       const struct vcc_params *p, const struct vcc_room *room,
+			       const struct vcc_segment *s, uint32_t sent, bool stamped,
+			       uint32_t tsval)
+{
+	return receive_way(f, sn, p, room, s, sent, stamped, tsval);
+}
+
+uint32_t vcc_native_receive_gives_bytes(const struct vcc_snoop *sn, uint32_t end,
+					uint32_t seg_bytes)
+{
+	return receive_gives_bytes(sn, end, seg_bytes);
+}
+
+void vcc_native_receive_gave(struct vcc_snoop *sn, uint32_t end)
+{
+	receive_gave(sn, end);
+}
+
+bool vcc_native_receive_probes(const struct vcc_snoop *sn)
+{
+	return receive_probes(sn);
+}
+
+bool vcc_native_receive_updates(const struct vcc_flow *f, const struct vcc_snoop *sn,
+				const struct vcc_params *p, const struct vcc_room *room)
+{
+	return receive_updates(f, sn, p, room);
+}
+
+bool vcc_native_is_shut(const struct vcc_flow *f, const struct vcc_snoop *sn,
+			const struct vcc_params *p)
+{
+	return is_shut(f, sn, p);
+}
+
 bool vcc_native_is_promise_due(const struct vcc_snoop *sn)
 {
 	return is_promise_due(sn);

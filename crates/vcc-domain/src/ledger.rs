@@ -1,5 +1,5 @@
-//! The data that a port has acknowledged in its peers' names and not delivered yet, in memory that
-//! outlives the port's process, so that another port can end those connections (law 16).
+//! The data that a port has acknowledged in its peers' names, or stored for its guest, and not delivered
+//! yet, in memory that outlives the port's process, so that another port can end those connections (law 16).
 
 use vcc_engine::sys;
 
@@ -7,7 +7,8 @@ use crate::empty_segment::Bare;
 use crate::frame::{Direction, Out};
 use vcc_engine::FlowKey;
 
-/// A connection of which the guest has been promised more than the peer has acknowledged.
+/// A connection of which the guest, or with stored data the peer, has been promised more than the other
+/// end has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
     pub key: FlowKey,
@@ -17,7 +18,7 @@ pub struct Promise {
     pub snd_una: u32,
     pub snd_nxt: u32,
     pub promised: u32,
-    /// The sequence number after the last data sent to the guest.
+    /// The sequence number after the last data that has been given to the guest.
     pub rcv_nxt: u32,
 }
 

@@ -34,7 +34,7 @@ use crate::counters::Counters;
 use crate::emit::{Emitter, Unsent};
 use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::BufferSpec;
+use crate::hold::{BufferSpec, set_seq};
 use crate::parse::{Parsed, parse, parse_into};
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite;
@@ -114,7 +114,12 @@ impl Port {
         // It runs, so it reads.
         self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
         let to_guest = &mut out.to_guest;
-        if self.snooping.absorb(&mut self.core, id, (frame, parsed), to_guest) {
+        let absorbs = self.snooping.absorb(&mut self.core, id, (frame, parsed), to_guest);
+        if self.snooping.is_on() {
+            self.snooping.give(&mut self.core, id, to_guest);
+            self.split.record(&mut self.core, id);
+        }
+        if absorbs {
             // Held frames must not leave with older timestamps than those of an answer.
             Holding::note_latest(&mut self.core, id, frame, parsed);
             return Verdict::Held;
@@ -153,15 +158,29 @@ impl Port {
         }
         let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
+        let told = self.snooping.told(&self.core, id);
+        let reset_seq = self.snooping.reset_seq(&self.core, id, parsed.segment.flags);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
-        let Some(Judged { hears, .. }) = asked else {
+        let Some(Judged { hears, is_reset }) = asked else {
             return (Verdict::Pass, Receipt::unread());
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         Split::note_stamp(&mut self.core, id, parsed, hears);
         Repair::to_guest(&mut self.core, id, (frame, parsed), before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
+        let mut stored = None;
+        if verdict == Verdict::Pass && hears && self.snooping.stores(&self.core, id) {
+            let receipt = stored.insert(Receipt::of_rewritten(read.clone(), &action));
+            if !self.store(id, (frame, receipt), told, out) {
+                verdict = Verdict::Held;
+            }
+        }
+        if let Some(seq) = reset_seq.filter(|_| verdict == Verdict::Pass && is_reset) {
+            stored = Some(Receipt::unread());
+            move_to_seq(frame, seq);
+        }
+        let parsed = &read;
         if verdict == Verdict::Pass && hears {
             let to_guest = &mut out.to_guest;
             verdict =
@@ -178,7 +197,7 @@ impl Port {
         if verdict != Verdict::Pass || !self.snooping.is_on() {
             return (verdict, Receipt::unread());
         }
-        (verdict, Receipt::of_rewritten(read, &action))
+        (verdict, stored.unwrap_or_else(|| Receipt::of_rewritten(read, &action)))
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change
@@ -461,14 +480,16 @@ impl Port {
     /// The flow's deadline expired.
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
-        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+        let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {
+            return;
+        };
         let mut params = *self.core.treatments.params_of(flow);
         if held.hold.retains() {
             // The guest is not to retransmit what is repaired here.
             params.0.emit = 0;
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
-        if action.forget != 0 && !flow.split_owes(&held.hold) {
+        if action.forget != 0 && !flow.split_owes(&held.hold) && !snooped.snoop.has_stored() {
             self.core.table.leave_minisock(id, &params);
             self.forget(id);
             return;
@@ -490,6 +511,13 @@ impl Counters {
         if unsent.0 {
             self.count(sys::COUNT_EVENT_LOST);
         }
+    }
+}
+
+/// Gives a segment to the guest another sequence number.
+fn move_to_seq(frame: &mut Frame, seq: u32) {
+    if let Ok(mut parsed) = parse(frame, Direction::ToGuest) {
+        set_seq(frame, &mut parsed, seq);
     }
 }
 

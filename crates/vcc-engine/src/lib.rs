@@ -57,7 +57,7 @@ pub use hold::{Admission, Buffer, Hold};
 pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 pub use loaded::{Hooks, Loaded, Slot};
 pub use name::ParseNameError;
-pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, OnUnknown, Params};
+pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, OnUnknown, Params, Receive};
 pub use pmtu::{PathMtu, TooBig};
 pub use pool::Pool;
 pub use repair::{Recovery, RepairTimer, Retained};

@@ -103,6 +103,18 @@ named!(
 );
 
 named!(
+    /// Who acknowledges what arrives for the guest.
+    Receive, "way to receive", {
+        /// The guest alone.
+        Guest = sys::RECEIVE_GUEST, "guest";
+        /// The port, what lies in the guest's receive ring.
+        Ring = sys::RECEIVE_RING, "ring";
+        /// And what lies in the port's own buffer.
+        Buffer = sys::RECEIVE_BUFFER, "buffer";
+    }
+);
+
+named!(
     /// How the flows of a port share its buffer.
     BufferPolicy, "policy for the buffer", {
         /// First come, first served.

@@ -8,7 +8,7 @@ pub type Room = sys::vcc_room;
 pub type Needs = sys::vcc_needs;
 /// The acknowledgement, window and flags of a segment that leaves for the peer.
 pub type Said = sys::vcc_snoop_ack;
-/// What is due for a segment that is in the guest's ring.
+/// What is due for a segment that is in the guest's ring, or stored.
 pub type Placed = sys::vcc_placed;
 
 /// A flow's state besides [`FlowState`], in a shell that acknowledges in the guest's name.
@@ -64,6 +64,40 @@ impl Snoop {
     pub fn is_promise_due(&self) -> bool {
         // SAFETY: a live value of the C type.
         unsafe { native::is_promise_due(&self.0) }
+    }
+
+    /// All data before it has been put into the guest's ring.
+    #[inline]
+    pub fn given_nxt(&self) -> u32 {
+        self.0.ring_nxt.wrapping_sub(self.0.stored_bytes)
+    }
+
+    /// Has data been promised that is in the port's buffer, and not in the guest's ring yet?
+    #[inline]
+    pub fn has_stored(&self) -> bool {
+        self.0.stored_bytes > 0
+    }
+
+    /// How much the guest's window admits of the next stored segment, which ends at `end` and consists of
+    /// segments of `seg_bytes`.
+    #[inline]
+    pub fn gives_bytes(&self, end: u32, seg_bytes: u32) -> u32 {
+        // SAFETY: a live value of the C type.
+        unsafe { native::receive_gives_bytes(&self.0, end, seg_bytes) }
+    }
+
+    /// The guest has been given stored data up to `end`.
+    #[inline]
+    pub fn gave(&mut self, end: u32) {
+        // SAFETY: a live value of the C type.
+        unsafe { native::receive_gave(&mut self.0, end) }
+    }
+
+    /// Must the guest be asked for its window, because it is shut and data waits?
+    #[inline]
+    pub fn probes(&self) -> bool {
+        // SAFETY: a live value of the C type.
+        unsafe { native::receive_probes(&self.0) }
     }
 }
 
@@ -147,6 +181,73 @@ impl FlowState {
             let (flow, snoop) = (&self.0, &mut snoop.0);
             native::snoop_placed(flow, snoop, &params.0, segment, sent, stamped, tsval)
         }
+    }
+
+    /// The port has stored a segment, likewise.
+    #[inline]
+    pub fn snoop_stored(
+        &self,
+        snoop: &mut Snoop,
+        params: &Params,
+        segment: &Segment,
+        sent: u32,
+        tsval: Option<u32>,
+    ) -> Placed {
+        let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            let (flow, snoop) = (&self.0, &mut snoop.0);
+            native::snoop_stored(flow, snoop, &params.0, segment, sent, stamped, tsval)
+        }
+    }
+
+    /// The port has all data up to `nxt`. Returns whether more is promised now.
+    #[inline]
+    pub fn snoop_covered(&self, snoop: &mut Snoop, params: &Params, nxt: u32) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::snoop_covered(&self.0, &mut snoop.0, &params.0, nxt) }
+    }
+
+    /// Does the port store data of the flow?
+    #[inline]
+    pub fn buffers(&self, snoop: &Snoop, params: &Params) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::buffers(&self.0, &snoop.0, &params.0) }
+    }
+
+    /// What becomes of a segment that the guest accepts (`enum vcc_way`); `sent` as for
+    /// [`FlowState::snoop_placed`].
+    #[inline]
+    pub fn receive_way(
+        &self,
+        snoop: &Snoop,
+        params: &Params,
+        room: &Room,
+        segment: &Segment,
+        sent: u32,
+        tsval: Option<u32>,
+    ) -> u32 {
+        let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let way = unsafe {
+            let (flow, snoop, params) = (&self.0, &snoop.0, &params.0);
+            native::receive_way(flow, snoop, params, room, segment, sent, stamped, tsval)
+        };
+        way.into()
+    }
+
+    /// Is a window update due to the peer, of the port's buffer?
+    #[inline]
+    pub fn receive_updates(&self, snoop: &Snoop, params: &Params, room: &Room) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::receive_updates(&self.0, &snoop.0, &params.0, room) }
+    }
+
+    /// May the peer be waiting for a window of the port's buffer?
+    #[inline]
+    pub fn is_shut(&self, snoop: &Snoop, params: &Params) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::is_shut(&self.0, &snoop.0, &params.0) }
     }
 
     /// Runs `judge`, which is about a segment to the guest, by the guest's own acknowledgement.

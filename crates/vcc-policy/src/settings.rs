@@ -1,6 +1,6 @@
 //! Keys with their values as written, and the treatment that they set.
 
-use vcc_engine::{Act, GuestEcn, Mode, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, Receive, Underlay};
 
 use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
 use crate::listing::listing;
@@ -163,7 +163,8 @@ impl Settings {
         let params = self.treatment().params.0;
         let promises = [
             (params.act == Act::Split.number(), surface.setting("act", "\"split\"")),
-            (params.snoop != 0, surface.setting("snoop", "true")),
+            (params.receive == Receive::Ring.number(), surface.setting("receive", "\"ring\"")),
+            (params.receive == Receive::Buffer.number(), surface.setting("receive", "\"buffer\"")),
         ];
         let (_, promise) = promises.into_iter().find(|(promises, _)| *promises)?;
         if params.migratable == 0 {

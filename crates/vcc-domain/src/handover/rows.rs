@@ -74,6 +74,8 @@ mirror! {
         latched: u8,
         repeats: u8,
         fin: u8,
+        #[serde(default)]
+        stored_bytes: u32,
     }
 }
 
@@ -122,6 +124,8 @@ pub(crate) struct SnoopedRow {
     pub link: LinkRow,
     pub tsval: u32,
     pub copies: Vec<FrameRow>,
+    #[serde(default)]
+    pub stored_end: Option<u32>,
 }
 
 /// A connection that continues elsewhere, with the port's state of it. Its frames are named in this
@@ -223,6 +227,7 @@ mod tests {
             latched: u8::MAX,
             repeats: u8::MAX,
             fin: u8::MAX,
+            stored_bytes: u32::MAX,
             ..Default::default()
         };
         let row = Travelling {
@@ -244,6 +249,7 @@ mod tests {
                 link: LinkRow { bytes: vec![255; HEADERS_MAX_BYTES], ip_at: 255, tcp_at: 255 },
                 tsval: u32::MAX,
                 copies: Vec::new(),
+                stored_end: Some(u32::MAX),
             }),
         };
         let bytes = serde_json::to_vec(&row).expect("JSON").len() + 1;

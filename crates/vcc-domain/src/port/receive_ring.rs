@@ -2,6 +2,7 @@
 //! guest's name, and frames that it is given again, leave the port.
 
 use super::Port;
+use super::snooping::{Arrives, Told};
 use super::thinning::ReceiveRing;
 use crate::frame::{Frame, Out};
 use crate::receipt::Receipt;
@@ -16,7 +17,9 @@ impl Port {
         let Some((id, answer)) = self.snooping.placed(&mut self.core, frame, &mut receipt) else {
             return;
         };
+        self.split.record(&mut self.core, id);
         self.leave_answer(id, answer, out);
+        self.give(id, out);
         // Buffers that were set aside for the flow are free for others.
         self.tell_room(out);
     }
@@ -39,6 +42,49 @@ impl Port {
         self.thinning.note_ring(&mut self.core, ring, &mut out.to_guest);
         self.snooping.set_room(&mut self.core, ring);
         self.tell_room(out);
+        let mut turns = self.snooping.turns();
+        while let Some(id) = self.snooping.next_starved(&mut self.core, &mut turns) {
+            self.give(id, out);
+        }
+    }
+
+    /// Takes a segment that passes to the guest, if it has to wait for the guest. True: it passes.
+    pub(super) fn store(
+        &mut self,
+        id: FlowId,
+        (frame, receipt): (&mut Frame, &mut Receipt),
+        told: Option<Told>,
+        out: &mut Out,
+    ) -> bool {
+        let arrives = self.snooping.arrives(&mut self.core, id, (frame, receipt), told);
+        let Arrives::Taken { empty, answers } = arrives else { return true };
+        if let Some(empty) = empty {
+            self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
+            out.to_guest.push(empty);
+        }
+        self.split.record(&mut self.core, id);
+        if answers {
+            self.answer(id, out);
+        }
+        self.give(id, out);
+        self.snooping.set_timer(&mut self.core, id);
+        self.snooping.note_waiting(&mut self.core, id);
+        false
+    }
+
+    /// Gives the guest what it has room for of what is stored.
+    pub(super) fn give(&mut self, id: FlowId, out: &mut Out) {
+        let place = out.to_guest.len();
+        self.snooping.give(&mut self.core, id, &mut out.to_guest);
+        if out.to_guest.len() == place {
+            return;
+        }
+        // An ACK that waits comes first.
+        let mut late = Vec::new();
+        self.thinning.hand_over(&mut self.core, id, &mut late);
+        out.to_guest.splice(place..place, late);
+        self.split.record(&mut self.core, id);
+        self.snooping.set_timer(&mut self.core, id);
     }
 
     /// Must the shell report room to the port?
@@ -74,6 +120,10 @@ impl Port {
             if self.snooping.is_unacknowledged(&self.core, id) {
                 self.give_again(id, out);
             }
+            out.to_guest.extend(self.snooping.probe(&mut self.core, id));
+            if self.snooping.is_update_due(&self.core, id) {
+                self.answer(id, out);
+            }
             self.snooping.set_timer(&mut self.core, id);
         }
         self.snooping.end_shares(&mut self.core);
@@ -86,6 +136,7 @@ impl Port {
         if let Some(Made { frame, parsed }) = reset {
             self.leave_as(id, frame, &parsed, out);
             self.snooping.end(&mut self.core, id);
+            self.split.record(&mut self.core, id);
         }
     }
 

@@ -1,10 +1,11 @@
 //! A port that acknowledges in the guest's name what is in its receive ring (`engine/snoop.h`).
 
+mod buffer;
 mod room;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use vcc_engine::{Segment, Snoop, sys};
+use vcc_engine::{FlowState, Params, Room, Segment, Snoop, sys};
 
 use super::core::Core;
 use crate::empty_segment::Bare;
@@ -17,6 +18,7 @@ use crate::snoop::{
 };
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
+pub(super) use buffer::{Arrives, Told};
 use room::move_to;
 use vcc_engine::FlowKey;
 use vcc_net::seq::after;
@@ -35,10 +37,14 @@ const REFUSALS_MAX: u32 = 7;
 /// Frames that a guest is given again at once when it begins to take them.
 const AGAIN_AT_ONCE: usize = 4;
 
+/// A peer whose window is shut gets what other connections have left of the buffer since, within this
+/// time.
+const LOOK_NS: u64 = 200_000_000;
+
 /// What a port keeps to acknowledge in its guest's name.
 #[derive(Clone, Default)]
 pub(super) struct Snooping {
-    /// The treatment has had `snoop`.
+    /// The treatment has had a `receive` other than by the guest alone.
     is_on: bool,
     sharing: Sharing,
     copied_bytes: u32,
@@ -50,6 +56,19 @@ pub(super) struct Snooping {
     waiting: BTreeSet<(u32, FlowKey)>,
     /// The flows whose peers have a small window, by the share of the ring from which it is widened.
     narrow: BTreeSet<(u32, FlowKey)>,
+    /// The flows of which stored data waits for the ring, in turn.
+    starved: VecDeque<FlowKey>,
+    /// Without a ledger nothing is stored.
+    is_withheld: bool,
+}
+
+/// The treatment of a flow.
+struct Treated<'params>(&'params Params, Option<Params>);
+
+impl Treated<'_> {
+    fn params(&self) -> &Params {
+        self.1.as_ref().unwrap_or(self.0)
+    }
 }
 
 impl Snooping {
@@ -59,7 +78,35 @@ impl Snooping {
 
     /// The treatments may have changed.
     pub(super) fn note_treatments(&mut self, core: &Core) {
-        self.is_on |= core.treatments.any(|params| params.0.snoop != 0);
+        self.is_on |=
+            core.treatments.any(|params| u32::from(params.0.receive) != sys::RECEIVE_GUEST);
+    }
+
+    /// Is there no ledger, so that what is stored could be lost in silence?
+    pub(super) fn withhold(&mut self, is_withheld: bool) {
+        self.is_withheld = is_withheld;
+    }
+
+    /// Without a ledger, `buffer` is `ring`.
+    fn treated<'params>(&self, params: &'params Params) -> Treated<'params> {
+        let is_buffer = u32::from(params.0.receive) == sys::RECEIVE_BUFFER;
+        let ring = || {
+            let mut ring = *params;
+            ring.0.receive = sys::RECEIVE_RING as u8;
+            ring
+        };
+        Treated(params, (self.is_withheld && is_buffer).then(ring))
+    }
+
+    /// The room for a flow.
+    fn room_for(&self, snooped: &Snooped, params: &Params) -> Room {
+        match u32::from(params.0.receive) == sys::RECEIVE_BUFFER {
+            true => {
+                let free_bytes = COPIES_MAX_BYTES.saturating_sub(self.copied_bytes);
+                self.sharing.buffer_room(&snooped.share, free_bytes)
+            }
+            false => self.sharing.room(&snooped.share),
+        }
     }
 
     pub(super) fn next_ns(&self) -> Option<u64> {
@@ -113,30 +160,22 @@ impl Snooping {
         let (snoop, segment) = (&mut snooped.snoop, &parsed.segment);
         let owed = snoop.is_promise_due();
         let sent = held.hold.split_ack(flow.snd_nxt);
-        let placed =
-            flow.snoop_placed(snoop, core.treatments.params_of(flow), segment, sent, stamp);
+        let treated = self.treated(core.treatments.params_of(flow));
+        let placed = flow.snoop_placed(snoop, treated.params(), segment, sent, stamp);
         let is_behind_hole = after(segment.seq, snoop.0.ring_nxt);
         let has_space = !is_behind_hole || self.copied_bytes < BEHIND_HOLES_MAX_BYTES;
+        let mut is_now = u32::from(placed.answer) == sys::ANSWER_NOW;
         if placed.keep != 0 && has_space {
             let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed);
-            self.add_copied(kept_bytes, freed_bytes);
-            let (sharing, share) = (&mut self.sharing, &mut snooped.share);
-            if snoop.ends_message(segment) {
-                sharing.end(share);
-                snoop.falls_silent();
-            } else {
-                if share.is_silent() {
-                    snoop.resumes();
-                }
-                sharing.heard(now_ns, key, share);
-            }
+            self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
+            note_sender(&mut self.sharing, now_ns, key, snooped, segment);
+            is_now |= cover(flow, snooped, treated.params());
         }
         let begins = snooped.note_promise(now_ns, owed);
         let is_later = placed.answer == sys::ANSWER_LATER as u8 && snooped.answer_ns.is_none();
-        if is_later {
+        if is_later && !is_now {
             snooped.answer_ns = Some(now_ns + DELAYED_ACK_NS);
         }
-        let is_now = u32::from(placed.answer) == sys::ANSWER_NOW;
         let answer = if is_now { self.answer(core, id) } else { None };
         if begins || is_later {
             self.set_timer(core, id);
@@ -178,12 +217,15 @@ impl Snooping {
         if !flow.snoop_guest_acked(&mut snooped.snoop, &parsed.segment) {
             self.copied_bytes -= snooped.copies.clear();
             self.sharing.end(&mut snooped.share);
+            (snooped.stored_end, snooped.fin) = (None, None);
             snooped.cancel_answer();
         }
         snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
         self.copied_bytes -= snooped.copies.acknowledged(now_ns, ack);
         // Data that it has reported behind a hole that it fills itself are promised now.
+        let treated = self.treated(core.treatments.params_of(flow));
+        cover(flow, snooped, treated.params());
         let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
@@ -200,14 +242,15 @@ impl Snooping {
         if has_blocks && snooped.snoop.is_promise_due() {
             strip_promised(frame, parsed, snooped.snoop.0.ring_nxt);
         }
-        if is_repairing || begins {
+        let buffers = snooped.snoop.has_stored();
+        if is_repairing || begins || buffers {
             // A guest that is heard is given it again sooner.
             self.set_timer(core, id);
         }
         let Some(Entry { state: flow, snooped, .. }) = core.table.get_mut(id) else { return false };
-        let room = self.sharing.room(&snooped.share);
-        let treatment = core.treatments.params_of(flow);
-        let absorbs = flow.snoop_absorbs(&snooped.snoop, treatment, &room, &parsed.segment);
+        let treated = self.treated(core.treatments.params_of(flow));
+        let room = self.room_for(snooped, treated.params());
+        let absorbs = flow.snoop_absorbs(&snooped.snoop, treated.params(), &room, &parsed.segment);
         if absorbs {
             flow.snoop_absorbed(&parsed.segment);
             self.note_waiting(core, id);
@@ -229,9 +272,9 @@ impl Snooping {
         }
         let Entry { state: flow, snooped, .. } = core.table.get_mut(id)?;
         let segment = &parsed.segment;
-        let room = self.sharing.room(&snooped.share);
-        let said =
-            flow.snoop_ack_to_send(&snooped.snoop, core.treatments.params_of(flow), &room, segment);
+        let treated = self.treated(core.treatments.params_of(flow));
+        let room = self.room_for(snooped, treated.params());
+        let said = flow.snoop_ack_to_send(&snooped.snoop, treated.params(), &room, segment);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
         let ts_recent = snooped.snoop.0.ts_recent;
@@ -287,8 +330,11 @@ impl Snooping {
         let now_us = core.now_us();
         let Entry { key, state: flow, snooped, .. } = core.table.get_mut(id)?;
         snooped.answer_ns = None;
-        let room = self.sharing.room(&snooped.share);
-        if !flow.snoop_has_room(&snooped.snoop, &room) && flow.is_answer_due(&snooped.snoop) {
+        let treated = self.treated(core.treatments.params_of(flow));
+        let room = self.room_for(snooped, treated.params());
+        let buffers = flow.buffers(&snooped.snoop, treated.params());
+        let is_due = flow.is_answer_due(&snooped.snoop);
+        if !buffers && is_due && !flow.snoop_has_room(&snooped.snoop, &room) {
             snooped.answer_waits = true;
             return None;
         }
@@ -301,11 +347,11 @@ impl Snooping {
             flags: sys::TCP_ACK as u16,
             ..Segment::default()
         };
-        let said =
-            flow.snoop_ack_to_send(&snooped.snoop, core.treatments.params_of(flow), &room, &own);
+        let said = flow.snoop_ack_to_send(&snooped.snoop, treated.params(), &room, &own);
         flow.snoop_ack_sent(&mut snooped.snoop, &said);
         snooped.answer_waits = false;
-        Some(Answer { key, flow, snooped, said }.made(now_us))
+        let with_blocks = buffers && flow.has(sys::FLOW_SACK);
+        Some(Answer { key, flow, snooped, said, with_blocks }.made(now_us))
     }
 
     /// Has the guest not acknowledged for a while what was promised?
@@ -350,7 +396,7 @@ impl Snooping {
             flags: (sys::TCP_RST | sys::TCP_ACK) as u16,
         };
         core.counters.count(sys::COUNT_PROMISE_BROKEN);
-        Some(Answer { key, flow, snooped, said }.made(now_us))
+        Some(Answer { key, flow, snooped, said, with_blocks: false }.made(now_us))
     }
 
     /// Nothing more is promised of a connection that has ended by a RST. After both FINs, data may
@@ -371,6 +417,7 @@ impl Snooping {
         self.copied_bytes -= snooped.copies.clear();
         self.sharing.end(&mut snooped.share);
         snooped.snoop = Snoop::default();
+        (snooped.stored_end, snooped.fin) = (None, None);
         snooped.cancel_answer();
         self.note_waiting(core, id);
     }
@@ -387,11 +434,44 @@ impl Snooping {
     pub(super) fn set_timer(&mut self, core: &mut Core, id: FlowId) {
         let Some(Entry { key, state: flow, snooped, .. }) = core.table.get_mut(id) else { return };
         let again_ns = snooped.again_ns(flow, self.heard_ns);
-        let due_ns = match (snooped.answer_ns, again_ns) {
-            (Some(answer_ns), Some(again_ns)) => answer_ns.min(again_ns),
-            (Some(due_ns), None) | (None, Some(due_ns)) => due_ns,
-            (None, None) => return,
-        };
+        let probe_ns = snooped.probe_ns(flow, self.heard_ns);
+        let params = core.treatments.params_of(flow);
+        let is_shut = !self.is_withheld && flow.is_shut(&snooped.snoop, params);
+        let look_ns = is_shut.then_some(core.now_ns + LOOK_NS);
+        let dues = [snooped.answer_ns, again_ns, probe_ns, look_ns];
+        let Some(due_ns) = dues.into_iter().flatten().min() else { return };
         self.timers.set(&mut snooped.timer_ns, due_ns.max(core.now_ns), key);
     }
+}
+
+/// Data of the peer has come.
+fn note_sender(
+    sharing: &mut Sharing,
+    now_ns: u64,
+    key: &FlowKey,
+    Snooped { snoop, share, .. }: &mut Snooped,
+    segment: &Segment,
+) {
+    if snoop.ends_message(segment) {
+        sharing.end(share);
+        snoop.falls_silent();
+        return;
+    }
+    if share.is_silent() {
+        snoop.resumes();
+    }
+    sharing.heard(now_ns, key, share);
+}
+
+/// What is stored behind a hole is promised once the hole is filled. Returns whether more is.
+fn cover(flow: &FlowState, snooped: &mut Snooped, params: &Params) -> bool {
+    if u32::from(params.0.receive) != sys::RECEIVE_BUFFER || snooped.copies.is_empty() {
+        return false;
+    }
+    let nxt = snooped.covered_nxt();
+    let is_more = flow.snoop_covered(&mut snooped.snoop, params, nxt);
+    if is_more {
+        snooped.note_stored();
+    }
+    is_more
 }

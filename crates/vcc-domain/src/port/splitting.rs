@@ -287,16 +287,24 @@ impl Split {
 }
 
 fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
-    let Entry { key, state: flow, held, .. } = core.table.get(id)?;
-    let neighbour = held.latest.neighbour()?;
-    flow.split_owes(&held.hold).then(|| Promise {
+    let Entry { key, state: flow, held, snooped, .. } = core.table.get(id)?;
+    let owes_stored = snooped.owes_stored();
+    if !owes_stored && !flow.split_owes(&held.hold) {
+        return None;
+    }
+    let neighbour = match held.latest.neighbour() {
+        Some(neighbour) => *neighbour,
+        None if owes_stored => snooped.headers.neighbour(),
+        None => return None,
+    };
+    Some(Promise {
         key: *key,
         guest_mac: neighbour.guest_mac,
         next_hop_mac: neighbour.next_hop_mac,
         snd_una: flow.snd_una,
         snd_nxt: flow.snd_nxt,
-        promised: held.hold.0.promised,
-        rcv_nxt: flow.rcv_nxt,
+        promised: held.hold.split_ack(flow.snd_una),
+        rcv_nxt: if owes_stored { snooped.snoop.given_nxt() } else { flow.rcv_nxt },
     })
 }
 
@@ -304,12 +312,15 @@ impl Port {
     /// From now on, the port keeps its promises in a ledger, which is empty.
     pub fn keep_ledger(&mut self, ledger: Arc<dyn Ledger>) {
         self.split.keep_ledger(ledger);
+        self.snooping.withhold(false);
     }
 
     /// From now on, the port promises nothing, for this reason, until it [has a ledger](Self::keep_ledger):
-    /// `split` is `hold` with `retransmit`. What was promised before is kept.
+    /// `split` is `hold` with `retransmit`, and `receive = "buffer"` is `ring`. What was promised before
+    /// is kept.
     pub fn promise_nothing(&mut self, why: &str) {
         self.split.promise_nothing(why);
+        self.snooping.withhold(true);
     }
 
     /// Why it promises nothing; None: its treatment decides.

@@ -8,11 +8,15 @@ use crate::empty_segment::Bare;
 use crate::feedback_options::APPENDED_BYTES;
 use crate::frame::{Direction, Frame};
 use crate::ip::Ip;
+use crate::options::{KIND_NOP, KIND_SACK};
 use crate::parse::{Parsed, parse};
 use vcc_engine::FlowKey;
 use vcc_net::wire::*;
 
 const IPV6_LENGTH_AT: usize = 4;
+const BLOCK_BYTES: usize = 8;
+/// Two NOPs, kind and length.
+const SACK_BYTES: usize = 4;
 
 /// An acknowledgement in the guest's name.
 pub(crate) struct Answer<'flow> {
@@ -20,6 +24,8 @@ pub(crate) struct Answer<'flow> {
     pub flow: &'flow FlowState,
     pub snooped: &'flow Snooped,
     pub said: Said,
+    /// With SACK blocks of what is stored behind a hole.
+    pub with_blocks: bool,
 }
 
 /// A frame and its parsed form. To separate the two costs as much as to make them.
@@ -43,6 +49,11 @@ impl Answer<'_> {
             timestamps,
         };
         let (tcp, tcp_bytes) = bare.tcp(self.key);
+        if self.with_blocks
+            && let Some(made) = self.with_blocks(&tcp[..tcp_bytes], now_us)
+        {
+            return made;
+        }
         let headers = &self.snooped.headers;
         let mut bytes = headers_of(headers, tcp_bytes);
         bytes.extend_from_slice(&tcp[..tcp_bytes]);
@@ -64,6 +75,35 @@ impl Answer<'_> {
             again == parsed
         }));
         Made { frame, parsed }
+    }
+
+    /// The same with SACK blocks (RFC 2018); None: there are none.
+    #[cold]
+    fn with_blocks(&self, tcp: &[u8], now_us: u64) -> Option<Made> {
+        let room_bytes = TCP_BYTES + TCP_OPTIONS_MAX_BYTES - tcp.len() - APPENDED_BYTES;
+        let most = room_bytes.saturating_sub(SACK_BYTES) / BLOCK_BYTES;
+        let blocks = self.snooped.behind().take(most);
+        let blocks: Vec<u32> = blocks.flat_map(|(from, end)| [from, end]).collect();
+        if blocks.is_empty() {
+            return None;
+        }
+        let option_bytes = blocks.len() * size_of::<u32>();
+        let (option_bytes, tcp_bytes) = (option_bytes + 2, tcp.len() + SACK_BYTES + option_bytes);
+        let mut bytes = headers_of(&self.snooped.headers, tcp_bytes);
+        let tcp_at = bytes.len();
+        bytes.extend_from_slice(tcp);
+        bytes.extend([KIND_NOP, KIND_NOP, KIND_SACK, option_bytes as u8]);
+        bytes.extend(blocks.into_iter().flat_map(u32::to_be_bytes));
+        let header = &mut bytes[tcp_at..];
+        let flags = read_u16(header, TCP_OFFSET_FLAGS_AT) & TCP_FLAGS_MASK;
+        write_u16(header, TCP_OFFSET_FLAGS_AT, tcp_offset_flags(tcp_bytes, flags));
+        write_u16(header, TCP_CHECK_AT, 0);
+        let mut frame = Frame::full(bytes);
+        let mut parsed = parse(&frame, Direction::FromGuest).ok()?;
+        let check = parsed.tcp_checksum(&frame.bytes[tcp_at..]);
+        write_u16(&mut frame.bytes, tcp_at + TCP_CHECK_AT, check);
+        parsed.segment.now_us = now_us;
+        Some(Made { frame, parsed })
     }
 }
 

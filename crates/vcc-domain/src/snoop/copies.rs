@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use vcc_engine::{FlowState, Hold, sys};
 
 use crate::frame::{Direction, Frame};
+use crate::hold::{cut, set_seq, without_payload};
 use crate::parse::{Parsed, parse};
 use crate::rewrite::rewrite_header;
 use vcc_net::seq::{after, before};
@@ -43,6 +44,9 @@ pub(crate) struct Copies {
     /// and has not taken it.
     times: u32,
     refusals: u32,
+    /// When the guest was last asked for its window, and how often since its last acknowledgement.
+    probed_ns: Option<u64>,
+    probes: u32,
 }
 
 impl Copies {
@@ -99,10 +103,51 @@ impl Copies {
         if after(covered, end) { end } else { covered }
     }
 
+    /// The first copy that reaches beyond `given`: one past its end, and the payload of its full
+    /// segments.
+    pub(crate) fn beyond(&self, given: u32) -> Option<(u32, u32)> {
+        let copied = self.frames.get(self.place_beyond(given))?;
+        let payload_bytes = copied.end.wrapping_sub(copied.seq);
+        let seg_bytes = u32::from(copied.frame.gso_size);
+        Some((copied.end, if seg_bytes > 0 { seg_bytes } else { payload_bytes }))
+    }
+
+    fn place_beyond(&self, given: u32) -> usize {
+        self.frames.partition_point(|copied| !after(copied.end, given))
+    }
+
+    /// The frame of that copy, with what its sender would say now, for the guest to get for the first
+    /// time: marks and CWR included. A copy that ends after `end` is cut in two there. The second number
+    /// is what both need of the port's limit besides.
+    pub(crate) fn give(&mut self, given: u32, end: u32, current: &Current) -> Option<(Frame, u32)> {
+        let place = self.place_beyond(given);
+        let copied = self.frames.get_mut(place)?;
+        let mut more_bytes = 0;
+        if after(copied.end, end) {
+            let parsed = parse(&copied.frame, Direction::ToGuest).ok()?;
+            let before_bytes = copied.charge_bytes();
+            let first_bytes = end.wrapping_sub(copied.seq);
+            let first = cut(&mut copied.frame, &parsed, first_bytes as usize);
+            let first = Copied { seq: copied.seq, end, frame: first };
+            copied.seq = end;
+            more_bytes = first.charge_bytes() + copied.charge_bytes() - before_bytes;
+            self.frames.insert(place, first);
+        }
+        Some((renewed(&self.frames.get(place)?.frame, current, true), more_bytes))
+    }
+
+    /// An empty segment of the peer's that the guest answers with its window (RFC 9293, 3.8.6.1).
+    pub(crate) fn probe(&mut self, now_ns: u64, seq: u32, current: &Current) -> Option<Frame> {
+        (self.probed_ns, self.probes) = (Some(now_ns), self.probes.saturating_add(1));
+        let copied = self.frames.front()?;
+        Some(emptied(&renewed(&copied.frame, current, true), seq))
+    }
+
     /// The first promise since the guest has acknowledged all of them.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         (self.progress_ns, self.again_ns) = (now_ns, None);
         (self.times, self.refusals) = (0, 0);
+        (self.probed_ns, self.probes) = (None, 0);
     }
 
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
@@ -111,6 +156,7 @@ impl Copies {
         while self.frames.front().is_some_and(|copied| !after(copied.end, ack)) {
             freed_bytes += self.frames.pop_front().map_or(0, |copied| copied.charge_bytes());
             (self.progress_ns, self.times, self.refusals) = (now_ns, 0, 0);
+            (self.probed_ns, self.probes) = (None, 0);
         }
         if self.frames.is_empty() {
             self.frames = VecDeque::new();
@@ -138,11 +184,13 @@ impl Copies {
     /// One that has not been heard since the last time has perhaps not run.
     pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
         let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);
-        let wait_ns = match self.times > 0 && heard_ns <= since_ns {
-            true => WAIT_MAX_NS,
-            false => (WAIT_NS << self.times.min(6)).min(WAIT_MAX_NS),
-        };
-        since_ns.saturating_add(wait_ns)
+        waited_ns(since_ns, self.times, heard_ns)
+    }
+
+    /// When the guest is asked for its window, likewise.
+    pub(crate) fn probe_ns(&self, heard_ns: u64) -> u64 {
+        let since_ns = self.probed_ns.unwrap_or(0).max(self.progress_ns);
+        waited_ns(since_ns, self.probes, heard_ns)
     }
 
     /// The guest has been heard since it was given the first one again, and `takes` data, but has
@@ -163,8 +211,17 @@ impl Copies {
         self.times += 1;
         self.again_ns = Some(now_ns);
         let due = self.frames.iter().take_while(move |copied| after(promised, copied.seq));
-        due.take(count).map(move |copied| renewed(&copied.frame, &current))
+        due.take(count).map(move |copied| renewed(&copied.frame, &current, false))
     }
+}
+
+/// Since then, the guest was given something `times` in vain, and last heard at `heard_ns`.
+fn waited_ns(since_ns: u64, times: u32, heard_ns: u64) -> u64 {
+    let wait_ns = match times > 0 && heard_ns <= since_ns {
+        true => WAIT_MAX_NS,
+        false => (WAIT_NS << times.min(6)).min(WAIT_MAX_NS),
+    };
+    since_ns.saturating_add(wait_ns)
 }
 
 /// The fields of a segment that the peer would send now.
@@ -182,9 +239,35 @@ impl Current {
     }
 }
 
-/// A copy with what its sender would say now, as for a retransmission: without CWR and CE, which the
-/// guest has perhaps seen (RFC 3168, 6.1.5), and with a TSval that passes PAWS.
-fn renewed(copy: &Frame, current: &Current) -> Frame {
+/// The headers of a segment to the guest, without its payload and at another sequence number.
+fn emptied(frame: &Frame, seq: u32) -> Frame {
+    let Ok(parsed) = parse(frame, Direction::ToGuest) else { return frame.clone() };
+    let mut empty = without_payload(frame, &parsed);
+    if let Ok(mut parsed) = parse(&empty, Direction::ToGuest) {
+        set_seq(&mut empty, &mut parsed, seq);
+    }
+    empty
+}
+
+/// What a segment that does not reach the guest says besides its data. At the guest's next sequence
+/// number, a newer timestamp than the guest may have had would have it discard data that was overtaken
+/// (RFC 7323, 5.3).
+pub(crate) fn moved(frame: &Frame, seq: u32, ts_recent: u32) -> Frame {
+    let mut frame = emptied(frame, seq);
+    let Ok(parsed) = parse(&frame, Direction::ToGuest) else { return frame };
+    if let Some(at) = parsed.timestamps_at() {
+        rewrite_header(&mut frame, &parsed, |frame| {
+            write_u32(&mut frame.bytes, at, ts_recent);
+            parsed.header_bytes
+        });
+    }
+    frame
+}
+
+/// A copy with what its sender would say now, with a TSval that passes PAWS. If it is not the `first`
+/// time, as for a retransmission: without CWR and CE, which the guest has perhaps seen (RFC 3168,
+/// 6.1.5).
+pub(crate) fn renewed(copy: &Frame, current: &Current, first: bool) -> Frame {
     let mut frame = copy.clone();
     let Ok(parsed) = parse(copy, Direction::ToGuest) else { return frame };
     let tcp_at = parsed.ip.tcp_at;
@@ -194,14 +277,16 @@ fn renewed(copy: &Frame, current: &Current) -> Frame {
             write_u32(bytes, tcp_at + TCP_ACK_AT, ack);
             write_u16(bytes, tcp_at + TCP_WINDOW_AT, window);
         }
-        let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
-        write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word);
+        if !first {
+            let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
+            write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word);
+        }
         if let Some(at) = parsed.timestamps_at() {
             write_u32(bytes, at, current.tsval);
         }
         parsed.header_bytes
     });
-    if u32::from(parsed.ip.ecn) == sys::IP_ECN_CE {
+    if !first && u32::from(parsed.ip.ecn) == sys::IP_ECN_CE {
         parsed.ip.rewrite(&mut frame.bytes, sys::IP_ECN_ECT_0 as u8, parsed.ip.length);
     }
     frame

@@ -7,7 +7,7 @@ mod copies;
 mod sharing;
 mod sound;
 
-use vcc_engine::{FlowState, Snoop, sys};
+use vcc_engine::{FlowState, Hold, Snoop, sys};
 
 use crate::frame::Frame;
 use crate::handover::{Frames, LinkRow, SnoopRow, SnoopedRow};
@@ -15,11 +15,14 @@ use crate::neighbours;
 use crate::parse::Parsed;
 pub(crate) use answer::{Answer, Made};
 pub(crate) use blocks::{blocks, strip_promised};
-pub(crate) use copies::{Copies, Current};
+pub(crate) use copies::{Copies, Current, moved, renewed};
 pub(crate) use sharing::{Share, Sharing};
-pub(crate) use sound::{has_right_sums, is_sound};
+pub(crate) use sound::{has_right_sums, is_readable, is_sound};
 use vcc_net::seq::{after, before};
 use vcc_net::wire::*;
+
+/// Ranges behind holes that are remembered: what fits two options.
+const BLOCKS_MAX: usize = 8;
 
 /// Ethernet with a tag, and IPv6 without extension headers.
 pub(crate) const HEADERS_MAX_BYTES: usize = ETHERNET_BYTES + VLAN_TAG_BYTES + IPV6_BYTES;
@@ -43,6 +46,15 @@ pub(crate) struct Snooped {
     /// The share of the ring from which its peer's window is widened.
     pub widens_at_segs: Option<u32>,
     pub share: Share,
+    /// One past the last data that has been stored: until the guest has acknowledged that itself, it may
+    /// be in no memory that outlives the port.
+    pub stored_end: Option<u32>,
+    /// The peer's FIN, which waits until the guest has all data before it, with its sequence number.
+    pub fin: Option<(u32, Frame)>,
+    /// Stored data waits for the guest's ring.
+    pub is_starved: bool,
+    /// What is stored behind holes, the latest first, as SACK blocks report it (RFC 2018, 4).
+    behind: Vec<(u32, u32)>,
 }
 
 impl Snooped {
@@ -54,6 +66,7 @@ impl Snooped {
             link: self.headers.row(),
             tsval: self.tsval,
             copies: self.copies.frames().map(|frame| frames.push(frame)).collect(),
+            stored_end: self.stored_end,
         })
     }
 
@@ -62,10 +75,62 @@ impl Snooped {
         let mut snoop = Snoop(row.snoop.raw());
         snoop.falls_silent();
         let headers = Headers::from_row(&row.link)?;
+        let sys::vcc_snoop { ring_nxt, guest_ack, stored_bytes, .. } = snoop.0;
         let is_due = snoop.is_promise_due();
+        let due_bytes = if is_due { ring_nxt.wrapping_sub(guest_ack) } else { 0 };
         let mut snooped = Snooped { snoop, headers, tsval: row.tsval, ..Snooped::default() };
+        snooped.stored_end = row.stored_end.or((stored_bytes > 0).then_some(ring_nxt));
         snooped.bar_unknown();
-        (!is_due || snooped.headers.are_known()).then_some(snooped)
+        let is_state = stored_bytes <= due_bytes && (!is_due || snooped.headers.are_known());
+        is_state.then_some(snooped)
+    }
+
+    /// Has something been promised that only the port may have?
+    pub(crate) fn owes_stored(&self) -> bool {
+        self.stored_end.is_some_and(|end| after(end, self.snoop.0.guest_ack))
+    }
+
+    /// Data has been stored.
+    pub(crate) fn note_stored(&mut self) {
+        self.stored_end = Some(self.snoop.0.ring_nxt);
+    }
+
+    /// Data has been stored behind a hole.
+    pub(crate) fn note_behind(&mut self, mut from: u32, mut end: u32) {
+        let nxt = self.snoop.0.ring_nxt;
+        self.behind.retain(|&(left, right)| {
+            let joins = !after(left, end) && !after(from, right);
+            if joins {
+                from = if before(left, from) { left } else { from };
+                end = if after(right, end) { right } else { end };
+            }
+            !joins && after(left, nxt)
+        });
+        self.behind.insert(0, (from, end));
+        self.behind.truncate(BLOCKS_MAX);
+    }
+
+    /// What is stored behind holes, the latest first.
+    pub(crate) fn behind(&self) -> impl Iterator<Item = (u32, u32)> {
+        let nxt = self.snoop.0.ring_nxt;
+        self.behind.iter().copied().filter(move |(from, _)| after(*from, nxt))
+    }
+
+    /// What the peer would send the guest now.
+    pub(crate) fn current(&self, flow: &FlowState, hold: &Hold) -> Current {
+        Current::new(flow, hold, self.snoop.0.ts_recent)
+    }
+
+    /// When the guest is asked for its window.
+    pub(crate) fn probe_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
+        let is_due = self.snoop.probes() && !is_reset(flow);
+        is_due.then(|| self.copies.probe_ns(heard_ns))
+    }
+
+    /// How far there are copies of what follows the promise without a gap.
+    pub(crate) fn covered_nxt(&self) -> u32 {
+        let nxt = self.snoop.0.ring_nxt;
+        self.copies.covered(nxt, nxt.wrapping_add(sys::RECEIVE_BUFFER_MAX_BYTES * 2))
     }
 
     /// Records a segment of the guest.
@@ -108,7 +173,9 @@ impl Snooped {
     /// When the port gives the guest the promised data again that it has not acknowledged; never
     /// after the connection has been reset.
     pub(crate) fn again_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
-        let owes = self.snoop.is_promise_due() && !is_reset(flow);
+        let owes = after(self.snoop.given_nxt(), self.snoop.0.guest_ack)
+            && self.snoop.is_promise_due()
+            && !is_reset(flow);
         owes.then(|| self.copies.due_ns(heard_ns))
     }
 
@@ -121,7 +188,7 @@ impl Snooped {
     ) -> impl Iterator<Item = Frame> {
         let Snoop(sys::vcc_snoop { guest_ack, ring_nxt, .. }) = self.snoop;
         debug_assert_eq!(self.copies.covered(guest_ack, ring_nxt), ring_nxt, "law 16");
-        self.copies.again(now_ns, count, ring_nxt, current)
+        self.copies.again(now_ns, count, self.snoop.given_nxt(), current)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::{Room, sys};
+use vcc_engine::{Room, Segment, sys};
 
 use vcc_engine::FlowKey;
 
@@ -16,6 +16,8 @@ const SILENT_NS: u64 = 20_000_000;
 pub(crate) struct Sharing {
     /// Buffers without a frame, and frames that may be kept behind the ring.
     pub free_segs: u32,
+    /// Buffers of the ring alone, without what has left for it since it was reported.
+    pub ring_segs: u32,
     /// Buffers set aside, of all flows.
     due_segs: u32,
     /// Flows with a share.
@@ -46,7 +48,30 @@ impl Sharing {
             free_segs: self.free_segs,
             others_segs: self.due_segs - share.due_segs,
             flows: self.flows + u32::from(share.is_silent()),
+            buffer_bytes: 0,
         }
+    }
+
+    /// The same for a flow whose data the port stores, with its part of `free_bytes` of the buffer.
+    pub(crate) fn buffer_room(&self, share: &Share, free_bytes: u32) -> Room {
+        let room = self.room(share);
+        let buffer_bytes = free_bytes / room.flows.max(1);
+        Room { free_segs: self.ring_segs, buffer_bytes, ..room }
+    }
+
+    /// A segment leaves for the ring.
+    pub(crate) fn take_segs(&mut self, segment: &Segment) {
+        let seg_bytes = if segment.seg_bytes > 0 { segment.seg_bytes } else { u32::MAX };
+        let segs = segment.payload_bytes.div_ceil(seg_bytes).max(1);
+        self.ring_segs = self.ring_segs.saturating_sub(segs);
+    }
+
+    /// Buffers of the ring for what is stored of a flow; one at least, if nothing `is_under_way` to the
+    /// guest.
+    pub(crate) fn open_segs(&self, share: &Share, is_under_way: bool) -> u32 {
+        let taken_segs = sys::SNOOP_RESERVED_SEGS + self.due_segs - share.due_segs;
+        let least_segs = if is_under_way { 0 } else { self.ring_segs.min(1) };
+        self.ring_segs.saturating_sub(taken_segs).max(least_segs)
     }
 
     /// Buffers set aside.

@@ -9,10 +9,14 @@ use vcc_net::wire::*;
 /// Is the frame addressed to the guest, without IP options that the guest may refuse, and are its
 /// checksums right?
 pub(crate) fn is_sound(frame: &Frame, parsed: &Parsed, headers: &Headers) -> bool {
+    is_readable(frame, parsed, headers) && has_right_sums(frame, parsed)
+}
+
+/// The same of a frame whose checksums are right.
+pub(crate) fn is_readable(frame: &Frame, parsed: &Parsed, headers: &Headers) -> bool {
     frame.bytes[..MAC_BYTES] == *headers.guest_mac()
         && parsed.ip.is_plain()
         && !parsed.places.malformed
-        && has_right_sums(frame, parsed)
 }
 
 /// Are the checksums right? The device that completes a partial one vouches for it, as does the one

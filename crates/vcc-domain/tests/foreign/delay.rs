@@ -30,7 +30,7 @@ fn split(params: &mut sys::vcc_params) {
 }
 
 fn snoop(params: &mut sys::vcc_params) {
-    (params.act, params.snoop) = (sys::ACT_WINDOW as u8, 1);
+    (params.act, params.receive) = (sys::ACT_WINDOW as u8, sys::RECEIVE_RING as u8);
 }
 
 /// After two seconds of a stream. Without Nagle's algorithm (every third seed) smoltcp fills the window's rest with

@@ -6,7 +6,7 @@ use vcc_engine::Params;
 
 use crate::common::rules::by_guest_port;
 use crate::path::{Network, Side};
-use crate::reload::{STEP_BYTES, STREAM_BYTES, Way, begin, has_arrived, until, ways};
+use crate::reload::{STEP_BYTES, STREAM_BYTES, Way, begin, expect, has_arrived, until, ways};
 
 const MOVES: u64 = 5;
 /// While the guest runs on neither host.
@@ -30,6 +30,7 @@ fn progress(network: &mut Network, what: &str) {
 /// The hosts compare each byte; a connection that was reset would not arrive.
 fn moves(seed: u64, ways: [Way; 2]) {
     let mut network = begin(seed, ways[0]);
+    expect(&mut network, &ways);
     let describe = |what: &str| format!("{what} of {ways:?}, seed {seed}");
     until(&mut network, &describe("data held"), |network| ways[0].has_data(network));
     for number in 1..=MOVES {

@@ -138,7 +138,7 @@ impl Network {
     pub fn new(hosts: [Host; 2], mark_every: u32, params: Params) -> Self {
         // The peer's port gives it ECN, without reports, so that it is like a plain peer.
         let plain =
-            sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u8, snoop: 0, ..params.0 };
+            sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u8, receive: 0, ..params.0 };
         let plain = Params(plain);
         let act = u32::from(params.0.act);
         let watch = || {
@@ -159,9 +159,13 @@ impl Network {
             rng: Rng::new(0),
             watch: (act != sys::ACT_WINDOW).then(watch),
             held_max_bytes: 0,
-            promises: (params.0.snoop != 0).then(Promises::default),
+            promises: (params.0.receive != 0).then(|| {
+                let mut promises = Promises::default();
+                promises.buffers = u32::from(params.0.receive) == sys::RECEIVE_BUFFER;
+                promises
+            }),
             turns: None,
-            ring_frames: if params.0.snoop != 0 { 256 } else { usize::MAX },
+            ring_frames: if params.0.receive != 0 { 256 } else { usize::MAX },
             missed_frames: 0,
             discards_permille: 0,
             discards: None,
@@ -425,6 +429,10 @@ impl Network {
     fn arrive(&mut self, side: Side, bytes: Vec<u8>) {
         if let Some(watch) = self.watch.as_mut().filter(|_| side == Side::Guest) {
             watch.see_from_peer(&bytes);
+        }
+        let promises = self.promises.as_mut().filter(|it| it.buffers && side == Side::Guest);
+        if let Some(promises) = promises {
+            promises.see_placed(&bytes);
         }
         let (mut frame, mut out) = (Frame::full(bytes), Out::default());
         let port = &mut self.ports[side as usize];

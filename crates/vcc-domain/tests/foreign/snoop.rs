@@ -1,5 +1,9 @@
-//! `snoop`: smoltcp receives in turns, and its port acknowledges what its ring has.
+//! `receive`: smoltcp receives in turns, and its port acknowledges what its ring has.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use vcc_domain::{Ledger, Promise};
 use vcc_engine::{Params, sys};
 
 use crate::host::{Host, Setup};
@@ -12,10 +16,12 @@ const TURNS: Turns = Turns { every_us: 60_000, runs_us: 1_000 };
 const ALL: Impairments =
     Impairments { loss_permille: 10, duplicate_permille: 20, reorder_permille: 30 };
 
-fn snooping(seed: u64) -> Params {
+const WAYS: [sys::vcc_receive; 2] = [sys::RECEIVE_RING, sys::RECEIVE_BUFFER];
+
+fn receiving(seed: u64, receive: sys::vcc_receive) -> Params {
     let acts = [sys::ACT_WINDOW, sys::ACT_HOLD];
     let act = acts[seed as usize / 4 % 2] as u8;
-    Params(sys::vcc_params { act, snoop: 1, ..Params::default().0 })
+    Params(sys::vcc_params { act, receive: receive as u8, ..Params::default().0 })
 }
 
 /// Two streams through a port that snoops, to a guest that runs in turns.
@@ -35,7 +41,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, receive: sys::vcc_receive) -> Self {
         Transfer {
             seed,
             guest: setup(ETHERNET_MTU, seed % 2 == 0),
@@ -45,7 +51,7 @@ impl Transfer {
             impairments: Impairments::default(),
             closes: false,
             turns: Some(TURNS),
-            params: snooping(seed),
+            params: receiving(seed, receive),
         }
     }
 
@@ -101,12 +107,14 @@ impl Transfer {
 
 #[test]
 fn every_byte_arrives_over_an_impaired_path() {
-    for (number, impairments) in [Impairments::default(), ALL].into_iter().enumerate() {
+    let cases = WAYS.map(|way| [(Impairments::default(), way), (ALL, way)]).into_iter().flatten();
+    for (number, (impairments, way)) in cases.enumerate() {
         for seed in 0..16 {
             let seed = number as u64 * 100 + seed;
             let stream_bytes = [[0, MB][seed as usize / 8 % 2], (1 + seed % 3) * MB];
-            let closes = number == 0;
-            let transfer = Transfer { impairments, closes, stream_bytes, ..Transfer::new(seed) };
+            let closes = number % 2 == 0;
+            let new = Transfer::new(seed, way);
+            let transfer = Transfer { impairments, closes, stream_bytes, ..new };
             let network = transfer.run();
             let promises = network.promises.expect("it snoops");
             assert!(promises.promises > 50, "{}: {transfer:?}", promises.promises);
@@ -117,11 +125,12 @@ fn every_byte_arrives_over_an_impaired_path() {
 /// The turns of slow start are saved.
 #[test]
 fn a_peer_need_not_wait_for_the_guests_turns() {
-    for seed in 0..8 {
+    for seed in 0..16 {
+        let way = WAYS[seed as usize / 8];
         let path = Turns { every_us: 300_000, ..TURNS };
         let opener = Side::Peer;
         let stream_bytes = [0, 60 * KB];
-        let with = Transfer { turns: Some(path), opener, stream_bytes, ..Transfer::new(seed) };
+        let with = Transfer { turns: Some(path), opener, stream_bytes, ..Transfer::new(seed, way) };
         let without = Transfer { params: Params::default(), ..with };
         let [with_us, without_us] = [with, without].map(|transfer| transfer.acknowledged_us());
         // Two of its turns.
@@ -132,8 +141,8 @@ fn a_peer_need_not_wait_for_the_guests_turns() {
 /// A guest that always runs is neither slowed down nor spoken over.
 #[test]
 fn alone_on_its_core_nothing_changes() {
-    for seed in 0..8 {
-        let with = Transfer { turns: None, ..Transfer::new(seed) };
+    for seed in 0..16 {
+        let with = Transfer { turns: None, ..Transfer::new(seed, WAYS[seed as usize / 8]) };
         let without = Transfer { params: Params::default(), ..with };
         let [with_us, without_us] = [with, without].map(|transfer| transfer.acknowledged_us());
         assert!(with_us as f64 <= without_us as f64 * 1.02, "{with_us}, without {without_us}");
@@ -142,8 +151,8 @@ fn alone_on_its_core_nothing_changes() {
 
 #[test]
 fn a_guest_with_a_small_window_receives_every_byte() {
-    for seed in 0..12 {
-        let transfer = Transfer::new(seed);
+    for seed in 0..24 {
+        let transfer = Transfer::new(seed, WAYS[seed as usize / 12]);
         let receive_bytes = [512, 1000, 3000, 20_000][seed as usize % 4];
         let guest = Setup { receive_bytes, ..transfer.guest };
         let stream_bytes = [0, receive_bytes as u64 * 40];
@@ -155,10 +164,10 @@ fn a_guest_with_a_small_window_receives_every_byte() {
 /// What finds no room is not promised.
 #[test]
 fn a_full_ring_loses_nothing_that_was_promised() {
-    for seed in 0..8 {
-        let transfer = Transfer::new(seed);
+    for seed in 0..16 {
+        let transfer = Transfer::new(seed, WAYS[seed as usize / 8]);
         let mut network = transfer.begin();
-        network.ring_frames = 8 + seed as usize * 8;
+        network.ring_frames = 8 + seed as usize % 8 * 8;
         transfer.finish(&mut network);
     }
 }
@@ -170,7 +179,8 @@ fn no_byte_is_lost_with_the_domain() {
     for seed in 0..40 {
         let impairments = if seed % 4 == 0 { Impairments::default() } else { ALL };
         let stream_bytes = [[0, MB][seed as usize / 2 % 2], MB];
-        let transfer = Transfer { impairments, stream_bytes, ..Transfer::new(seed) };
+        let new = Transfer::new(seed, sys::RECEIVE_RING);
+        let transfer = Transfer { impairments, stream_bytes, ..new };
         let mut network = transfer.begin();
         let killed_us = 300_000 + seed * 37_000;
         network.run_until(killed_us);
@@ -186,9 +196,9 @@ fn no_byte_is_lost_with_the_domain() {
 /// again, for its arrival has been acknowledged to the peer.
 #[test]
 fn what_a_guest_discards_it_is_given_again() {
-    for seed in 0..8 {
+    for seed in 0..16 {
         let stream_bytes = [[0, MB][seed as usize / 4 % 2], MB];
-        let transfer = Transfer { stream_bytes, ..Transfer::new(seed) };
+        let transfer = Transfer { stream_bytes, ..Transfer::new(seed, WAYS[seed as usize / 8]) };
         let mut network = transfer.begin();
         network.discards_permille = 20;
         transfer.finish(&mut network);
@@ -198,8 +208,9 @@ fn what_a_guest_discards_it_is_given_again() {
 /// A guest that takes nothing of what was promised ends the connection, at both ends.
 #[test]
 fn a_promise_that_cannot_be_kept_ends_in_a_reset() {
-    for timestamps in BOTH {
-        let transfer = Transfer { guest: setup(ETHERNET_MTU, timestamps), ..Transfer::new(1) };
+    for (timestamps, way) in BOTH.into_iter().zip(WAYS) {
+        let guest = setup(ETHERNET_MTU, timestamps);
+        let transfer = Transfer { guest, ..Transfer::new(1, way) };
         let mut network = transfer.begin();
         network.run_until_met(60 * US_PER_S, |network| network.received_bytes(Side::Guest) > 0);
         network.discards = Some(|segment| !segment.payload.is_empty());
@@ -212,4 +223,64 @@ fn a_promise_that_cannot_be_kept_ends_in_a_reset() {
         assert_eq!(network.port().counters().get(sys::COUNT_PROMISE_BROKEN), 1);
         assert_eq!(network.port().promised_bytes(), 0);
     }
+}
+
+/// 1 MB toward a guest that runs for a moment each 300 ms: its peer waits for few of its turns.
+#[test]
+fn a_buffer_saves_the_turns_in_which_the_guest_opens_its_window() {
+    for seed in 0..8 {
+        let turns = Some(Turns { every_us: 300_000, ..TURNS });
+        let [by_buffer_us, by_ring_us] = [sys::RECEIVE_BUFFER, sys::RECEIVE_RING].map(|way| {
+            let opener = Side::Peer;
+            Transfer { turns, opener, ..Transfer::new(seed, way) }.acknowledged_us()
+        });
+        assert!(by_buffer_us * 2 < by_ring_us, "{by_buffer_us} us, by the ring {by_ring_us}");
+    }
+}
+
+/// Memory that outlives a port.
+#[derive(Default)]
+struct Memory(Mutex<BTreeMap<usize, Promise>>);
+
+impl Ledger for Memory {
+    fn write(&self, slot: usize, promise: Option<&Promise>) {
+        let mut slots = self.0.lock().expect("one thread");
+        match promise {
+            Some(promise) => slots.insert(slot, *promise),
+            None => slots.remove(&slot),
+        };
+    }
+}
+
+/// What only the killed port had ends the connection at both ends; without, every byte arrives.
+#[test]
+fn no_byte_is_lost_in_silence_with_the_buffer() {
+    let (mut ended, mut continued) = (0, 0);
+    for seed in 0..60 {
+        let impairments = if seed % 4 == 0 { Impairments::default() } else { ALL };
+        let new = Transfer::new(seed, sys::RECEIVE_BUFFER);
+        let transfer = Transfer { impairments, stream_bytes: [0, MB], ..new };
+        let mut network = transfer.begin();
+        let memory = Arc::new(Memory::default());
+        network.port().keep_ledger(memory.clone());
+        network.run_until(100_000 + seed * 4_000);
+        let promises: Vec<Promise> =
+            memory.0.lock().expect("one thread").values().copied().collect();
+        let is_promised = !promises.is_empty();
+        network.replace_port_of(transfer.params, promises);
+        network.promises = None;
+        if !is_promised {
+            continued += 1;
+            transfer.finish(&mut network);
+            continue;
+        }
+        ended += 1;
+        let is_over = network.run_until_met(3600 * US_PER_S, |network| {
+            Side::BOTH.map(|side| network.host(side).state())
+                == [smoltcp::socket::tcp::State::Closed; 2]
+        });
+        let states = Side::BOTH.map(|side| network.host(side).state());
+        assert!(is_over, "{states:?}, {seed}");
+    }
+    assert!(ended > 5 && continued > 5, "{ended} ended, {continued} continued");
 }

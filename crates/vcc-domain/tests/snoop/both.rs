@@ -1,4 +1,4 @@
-//! `snoop` together with `split`: the port acknowledges in the names of both ends.
+//! `receive` together with `split`: the port acknowledges in the names of both ends.
 
 use vcc_domain::{CannotTakeOver, Port};
 use vcc_engine::{Params, sys};

@@ -10,8 +10,8 @@ use vcc_frames::{MACS, Packet, checksum, options};
 use crate::common::watch::pattern;
 
 pub const SEG_BYTES: u32 = 1000;
-const ISS: u32 = 0xffff_f000;
-const IRS: u32 = 0xffff_fc00;
+pub const ISS: u32 = 0xffff_f000;
+pub const IRS: u32 = 0xffff_fc00;
 const SCALE: u8 = 7;
 /// Of the guest's windows.
 pub const UNIT: u32 = 1 << SCALE;
@@ -20,7 +20,7 @@ pub const FIRST_WINDOW: u32 = 60_000;
 const NS_PER_MS: u64 = 1_000_000;
 
 pub fn snooping() -> Params {
-    Params(sys::vcc_params { snoop: 1, ..Params::default().0 })
+    Params(sys::vcc_params { receive: sys::RECEIVE_RING as u8, ..Params::default().0 })
 }
 
 pub struct Guest {
@@ -31,6 +31,8 @@ pub struct Guest {
     /// The clocks of both ends; none without timestamps.
     pub stamps: Option<(u32, u32)>,
     pub sack: bool,
+    /// Of the guest's windows.
+    pub scale: u8,
     pub ring_segs: u32,
     /// Frames more that are kept behind the ring.
     pub behind_segs: u32,
@@ -79,6 +81,7 @@ impl Guest {
             peer: ([10, 0, 0, 9], 40_000).into(),
             stamps: None,
             sack: true,
+            scale: SCALE,
             ring_segs: 256,
             behind_segs: 0,
             ecn: [0; 2],
@@ -106,8 +109,11 @@ impl Guest {
     }
 
     pub fn open(&mut self) {
-        let own =
-            [options::mss(SEG_BYTES as u16), options::wscale(SCALE), options::sack_permitted()];
+        let own = [
+            options::mss(SEG_BYTES as u16),
+            options::wscale(self.scale),
+            options::sack_permitted(),
+        ];
         let own = options::join(&own[..if self.sack { 3 } else { 2 }]);
         let options = |guest: &Self, value, echo| {
             let stamps = guest.stamps.map_or(Vec::new(), |_| options::timestamps(value, echo));
@@ -159,7 +165,7 @@ impl Guest {
         Packet {
             seq: ISS.wrapping_add(1),
             ack: IRS.wrapping_add(1).wrapping_add(ack),
-            window: (window_bytes >> SCALE) as u16,
+            window: (window_bytes >> self.scale) as u16,
             options: self
                 .stamps
                 .map_or(Vec::new(), |_| options::join(&[options::timestamps(ours, theirs)])),
@@ -178,7 +184,7 @@ impl Guest {
         let payload_at = l4 + usize::from(bytes[l4 + 12] >> 4) * 4;
         let (iss, irs) = if of_guest { (ISS, IRS) } else { (IRS, ISS) };
         let flags = read_u16(bytes, l4 + 12) & ALL_FLAGS;
-        let scale = if flags & SYN == 0 && of_guest { SCALE } else { 0 };
+        let scale = if flags & SYN == 0 && of_guest { self.scale } else { 0 };
         let port = read_u16(bytes, if of_guest { l4 + 2 } else { l4 });
         Said {
             port,
@@ -197,6 +203,11 @@ impl Guest {
         sent.to_fabric.extend(out.to_fabric.iter().map(|frame| self.decoded(frame, true)));
         sent.to_guest.extend(out.to_guest.iter().map(|frame| self.decoded(frame, false)));
         sent
+    }
+
+    /// What has left, decoded.
+    pub fn sent_of(&self, out: &Out) -> Sent {
+        self.sent(None, true, out)
     }
 
     pub fn send(&mut self, packet: &Packet) -> Sent {

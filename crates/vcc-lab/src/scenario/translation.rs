@@ -37,7 +37,7 @@ impl Translation {
     /// Whether it takes a port that keeps frames: one that holds its guest's segments, or
     /// acknowledges in its name.
     pub fn keeps_frames(&self) -> bool {
-        self.params.0.act != Act::Window.number() || self.params.0.snoop != 0
+        self.params.0.act != Act::Window.number() || self.params.0.receive != 0
     }
 
     /// Whether it computes everything and changes nothing.

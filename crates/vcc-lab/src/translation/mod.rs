@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(refused(split).0, "retransmit");
         assert_eq!(refused("mode = \"shadow\"\nact = \"split\"").0, "act");
         assert_eq!(refused("mode = \"enforce\"\npool = \"p\"").0, "pool");
-        assert_eq!(refused("mode = \"shadow\"\nsnoop = true").0, "snoop");
+        assert_eq!(refused("mode = \"shadow\"\nreceive = \"ring\"").0, "receive");
         let off: Vcc = toml::from_str("mode = \"off\"\npriority = 0.5").expect("a table");
         assert!(translation(&off, &BTreeMap::new()).unwrap().is_none());
     }

@@ -33,7 +33,7 @@ card = "tap"
 [[cases]]
 name = "hold"
 card = "domain"
-options = "--act hold --snoop"
+options = "--act hold --receive ring"
 congestion_control = "flood"
 against = "tap"
 "#;

@@ -1,6 +1,6 @@
 //! The list of keys, in the order of documentation and help.
 
-use vcc_engine::{Act, GuestEcn, Mode, OnFull, OnUnknown, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, OnFull, OnUnknown, Receive, Underlay};
 
 use super::{Field, Key, Kind, Need, Scope};
 use crate::problem::Severity;
@@ -95,6 +95,11 @@ const ACTS: Kind = Kind::Name {
     values: || Act::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
 };
 
+const RECEIVES: Kind = Kind::Name {
+    noun: "a way to receive",
+    values: || Receive::ALL.iter().map(|it| (it.name(), it.number().into())).collect(),
+};
+
 const CAP: Kind = Kind::Size { min: 1, max: u32::MAX };
 const SEGMENTS: Kind = Kind::Count { min: 1, max: 1000 };
 
@@ -157,14 +162,17 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         needs: &[Need::Enforce(Severity::Error)],
-        effect: Some("arriving data is acknowledged for a guest that is not running"),
+        effect: Some("arriving data is acknowledged for a guest that is not running: by its {}"),
         scope: Scope::Buffers,
+        formerly: &[("snoop", "\"ring\"")],
         ..key(
-            "snoop",
-            Kind::Flag,
-            engine!(snoop),
-            "At a port with a buffer: [acknowledge](driver-domain.md#snoop) data that arrives for a \
-             guest that is not running.",
+            "receive",
+            RECEIVES,
+            engine!(receive),
+            "At a port with a buffer: leave data that arrives to the guest to acknowledge (guest); \
+             [acknowledge](driver-domain.md#snoop) what lies in the guest's receive ring, so that the \
+             peer need not wait until the guest runs (ring); or what lies in a buffer of the port, too, \
+             beyond the guest's own window (buffer).",
         )
     },
     Key {

@@ -263,9 +263,9 @@ fn what_a_port_cannot_do() {
     for (lines, place, expected) in [
         ("act = \"hold\"", "14:7", in_kernel("`act` needs a buffer", "`x` of line 2")),
         (
-            "act = \"split\"\nsnoop = true",
+            "act = \"split\"\nreceive = \"ring\"",
             "14:7",
-            in_kernel("`act`, `snoop` need a buffer", "`x` of line 2"),
+            in_kernel("`act`, `receive` need a buffer", "`x` of line 2"),
         ),
         (
             "retransmit = true\nact = \"hold\"",
@@ -273,22 +273,22 @@ fn what_a_port_cannot_do() {
             in_kernel("`act`, `retransmit` need a buffer", "`x` of line 2"),
         ),
         (
-            "snoop = true\ntenant = [\"deep\", \"bare\"]",
+            "receive = \"ring\"\ntenant = [\"deep\", \"bare\"]",
             "14:9",
-            in_kernel("`snoop` needs a buffer", "`x` of line 2"),
+            in_kernel("`receive` needs a buffer", "`x` of line 2"),
         ),
         ("pool = \"gold\"", "14:8", of_domain.to_owned()),
     ] {
         assert_eq!(rule(lines), [format!("p.toml:{place}: error: {expected}")], "{lines}");
     }
     for fine in [
-        "act = \"split\"\nsnoop = true\ntenant = \"deep\"",
-        "act = \"window\"\nretransmit = false\nsnoop = false",
+        "act = \"split\"\nreceive = \"ring\"\ntenant = \"deep\"",
+        "act = \"window\"\nretransmit = false\nreceive = \"guest\"",
         "pool = \"gold\"\ntenant = \"bare\"",
     ] {
         assert_eq!(rule(fine), [""; 0], "{fine}");
     }
-    let default = of(PORTS, "[default]\nsnoop = true");
+    let default = of(PORTS, "[default]\nreceive = \"ring\"");
     assert!(default[0].ends_with(
         "are in the kernel: use it in a rule with a `tenant` that only ports with a `socket` have"
     ));
@@ -312,8 +312,8 @@ fn ways_to_act_that_have_no_effect() {
             "`act` takes effect only with `mode = \"enforce\"`; the mode is shadow",
         ),
         (
-            "mode = \"shadow\"\nsnoop = true",
-            "`snoop` takes effect only with `mode = \"enforce\"`; the mode is shadow",
+            "mode = \"shadow\"\nreceive = \"ring\"",
+            "`receive` takes effect only with `mode = \"enforce\"`; the mode is shadow",
         ),
         (
             "underlay = \"transparent\"\nact = \"hold\"",
@@ -325,7 +325,7 @@ fn ways_to_act_that_have_no_effect() {
         let [problems] = &problems[..] else { panic!("{lines}: {problems:#?}") };
         assert!(problems.ends_with(&format!("error: {expected}")), "{lines}: {problems}");
     }
-    assert_eq!(rule("act = \"hold\"\nretransmit = true\nsnoop = true"), [""; 0]);
+    assert_eq!(rule("act = \"hold\"\nretransmit = true\nreceive = \"ring\""), [""; 0]);
 }
 
 #[test]
@@ -609,7 +609,7 @@ fn guests_that_may_continue_without_vcc() {
     let by_loss = "p.toml:2:14: warning: with `migratable = true`, dctcp responds to losses alone: \
                    marks would be unanswered for a guest that continues without vcc";
     assert_eq!(rule("underlay = \"dctcp\""), [by_loss]);
-    for promise in ["act = \"split\"", "snoop = true"] {
+    for promise in ["act = \"split\"", "receive = \"ring\""] {
         let problems = rule(&format!("underlay = \"swift\"\n{promise}"));
         let expected = format!("`migratable = true` and `{promise}` exclude each other");
         assert!(problems.iter().any(|it| it.contains(&expected)), "{problems:?}");

@@ -106,7 +106,7 @@ fn policing(maps: &PolicyMaps, edition: u32) -> Result<Option<HashMap<String, u3
 fn params(treatment: &Treatment, policy: &Policy, pools: &[u16]) -> sys::vcc_params {
     let mut params = treatment.params.0;
     // A port that drains may have connections under a rule for ports with a buffer.
-    (params.act, params.retransmit, params.snoop) = (Act::Window.number(), 0, 0);
+    (params.act, params.retransmit, params.receive) = (Act::Window.number(), 0, 0);
     if let Some(pool) = treatment.pool {
         params.pool = pools[pool];
         params.pool_weight = treatment.weight;

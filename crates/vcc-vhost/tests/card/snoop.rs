@@ -18,7 +18,7 @@ struct Talk {
 
 impl Talk {
     fn open(buffers: u16) -> Self {
-        let host = Host::with(Port::new(Params::with(|params| params.snoop = 1), 64));
+        let host = Host::with(Port::new(Params::with(|params| params.receive = 1), 64));
         let mut guest = Guest::new(2);
         let front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
         guest.offer_buffers(RECEIVE, buffers, 2048);

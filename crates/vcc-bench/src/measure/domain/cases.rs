@@ -35,7 +35,7 @@ const fn bulk(name: &'static str, what: &'static str, events: &'static [Event], 
 const SNOOP: &[Case] = &[
     one_way(
         "snoop",
-        "a segment to the guest under `snoop`, and half of an acknowledgement in its name",
+        "a segment to the guest under `receive = ring`, and half of an acknowledgement in its name",
         &[Event::Received { is_verified: true }],
         0,
     ),
@@ -99,7 +99,7 @@ pub(super) fn subjects() -> Result<Vec<Subject>> {
     let acting = |act| sys::vcc_params { act: act as u8, ..Params::default().0 };
     let [window, hold, split] = [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT].map(acting);
     let retransmit = sys::vcc_params { retransmit: 1, ..hold };
-    let snoop = sys::vcc_params { snoop: 1, ..window };
+    let snoop = sys::vcc_params { receive: sys::RECEIVE_RING as u8, ..window };
     // What is sent before the first turn: nothing, the window, or as much again, which is held.
     let plan: [(sys::vcc_params, &[Case], Event, u32); 9] = [
         (window, WINDOW, single, 0),

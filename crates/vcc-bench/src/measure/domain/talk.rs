@@ -52,7 +52,7 @@ pub(super) struct Talk {
 impl Talk {
     /// An established connection whose congestion window has grown to `window_segs`.
     pub(super) fn open(params: Params, window_segs: u32) -> Result<Self> {
-        let (port, snoops) = (Port::new(params, MAX_FLOWS), params.0.snoop != 0);
+        let (port, snoops) = (Port::new(params, MAX_FLOWS), params.0.receive != 0);
         let splits = u32::from(params.0.act) == sys::ACT_SPLIT;
         let (seq, template, out) = (GUEST_ISN + 1, data_frame(1), Out::default());
         let received = PEER_ISN + 1;

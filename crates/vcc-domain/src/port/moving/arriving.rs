@@ -179,6 +179,7 @@ impl Port {
         }
         self.split.record(&mut self.core, id);
         if self.snooping.is_on() {
+            self.give(id, out);
             self.snooping.set_timer(&mut self.core, id);
             self.snooping.note_waiting(&mut self.core, id);
         }

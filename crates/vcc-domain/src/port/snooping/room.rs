@@ -25,13 +25,13 @@ impl Snooping {
             // The guest reads its ring.
             self.heard_ns = core.now_ns;
         }
-        self.sharing.free_segs = free_segs;
+        (self.sharing.free_segs, self.sharing.ring_segs) = (free_segs, ring.free_segs);
         self.end_shares(core);
     }
 
     /// Is there something to send when the guest makes room?
     pub(in crate::port) fn waits_for_room(&self) -> bool {
-        !(self.waiting.is_empty() && self.narrow.is_empty())
+        !(self.waiting.is_empty() && self.narrow.is_empty() && self.starved.is_empty())
     }
 
     /// Peers that have fallen silent leave their buffers to the others.
@@ -121,7 +121,8 @@ impl Snooping {
     /// it has something to say.
     pub(in crate::port) fn note_waiting(&mut self, core: &mut Core, id: FlowId) -> Option<u32> {
         let Entry { key, state: flow, snooped, .. } = core.table.get_mut(id)?;
-        let treatment = core.treatments.params_of(flow);
+        let treated = self.treated(core.treatments.params_of(flow));
+        let treatment = treated.params();
         let (sharing, share) = (&mut self.sharing, &mut snooped.share);
         if !share.is_silent() && !flow.snoops(&snooped.snoop, treatment) {
             sharing.end(share);

@@ -304,7 +304,8 @@ fn no_transfer_waits_for_turns_of_its_receiver_under_snoop() {
     let snooped = |scenario: &mut Scenario| {
         shared(scenario);
         let act = Act::Window.number();
-        let params = Params(sys::vcc_params { snoop: 1, act, ..split().params.0 });
+        let params =
+            Params(sys::vcc_params { receive: sys::RECEIVE_RING as u8, act, ..split().params.0 });
         scenario.receivers.translation = Some(Translation { params, ..split() });
     };
     for seed in SEEDS {

@@ -11,12 +11,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vcc_command::output;
 use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
-use vcc_engine::{Act, BufferPolicy, Mode, Params};
+use vcc_engine::{BufferPolicy, Mode, Params};
 use vcc_port::AttachOptions;
 use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
 
 use promises::Promises;
-use ruled::{Ruled, Terms};
+use ruled::{Ruled, Terms, wants_ledger};
 
 /// Serve a virtual machine's network card, with a buffer for what the guest sends
 ///
@@ -65,13 +65,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket)).transpose()?;
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
     let tap = Tap::open(&arguments.tap)?;
-    let (port, splits, how) = port(arguments, terms);
+    let (port, wants_ledger, how) = port(arguments, terms);
     let on_event = |event: Event| output::complain(&event.to_string());
     let mut server = Server::new(socket, port, Box::new(tap), Box::new(on_event))?;
     let mut promises = Promises::for_tap(&arguments.tap);
     promises.end_left(&mut server);
     let card = server.card();
-    if splits {
+    if wants_ledger {
         promises.keep(&card);
     }
     let policy = ruled.map(|ruled| policy_file(ruled, &card, promises));
@@ -108,7 +108,7 @@ fn policy_file(ruled: Ruled, card: &Card, promises: Promises) -> PolicyFile {
     PolicyFile { path, reload: Arc::new(reload) }
 }
 
-/// The port, whether it splits connections, and how it treats them in words.
+/// The port, whether it needs a ledger, and how it treats them in words.
 fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
     let Some(terms) = terms else {
         let AttachOptions { params, max_flows, .. } = arguments.treatment.options();
@@ -118,13 +118,13 @@ fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
             policy: arguments.buffer_policy.unwrap_or(default.policy),
         };
         let port = Port::with_buffer(params, max_flows as usize, buffer);
-        return (port, params.0.act == Act::Split.number(), how(&params));
+        return (port, wants_ledger(&params), how(&params));
     };
-    let splits = terms.splits();
+    let wants_ledger = terms.wants_ledger();
     let Terms { rules, buffer, max_flows, text } = terms;
     let mut port = Port::with_buffer(Params::default(), max_flows as usize, buffer);
     port.set_rules(rules);
-    (port, splits, text)
+    (port, wants_ledger, text)
 }
 
 fn how(params: &Params) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use vcc_command::output;
 use vcc_domain::{BufferSpec, Rule, Rules};
-use vcc_engine::{Act, FlowKey};
+use vcc_engine::{Act, FlowKey, Params, Receive};
 use vcc_policy::{Connection, Policy, PortSelector, Role};
 use vcc_vhost::Card;
 
@@ -69,14 +69,18 @@ impl Ruled {
 }
 
 impl Terms {
-    pub fn splits(&self) -> bool {
-        let act = |rule: &Rule| rule.params.0.act;
-        self.rules.rules.iter().any(|rule| act(rule) == Act::Split.number())
+    pub fn wants_ledger(&self) -> bool {
+        self.rules.rules.iter().any(|rule| wants_ledger(&rule.params))
     }
 }
 
+/// May a port promise what only it has?
+pub fn wants_ledger(params: &Params) -> bool {
+    params.0.act == Act::Split.number() || params.0.receive == Receive::Buffer.number()
+}
+
 fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
-    if terms.splits() {
+    if terms.wants_ledger() {
         promises.keep(card);
     }
     let Terms { rules, buffer, max_flows, text } = terms;
@@ -144,7 +148,7 @@ name = "served"
 tenant = "crowded"
 role = "server"
 guest_port = 80
-snoop = true
+receive = "ring"
 
 [[rules]]
 name = "bulk"
@@ -152,7 +156,7 @@ tenant = "crowded"
 role = "client"
 peer_port = 873
 act = "split"
-snoop = true
+receive = "ring"
 
 [[rules]]
 name = "others"
@@ -165,14 +169,14 @@ act = "split"
         let policy = Policy::parse(POLICY, "p.toml").expect("a policy").policy;
         let port = policy.port_of_socket("/run/a/card").expect("a port");
         let terms = terms(&policy, port, String::new());
-        assert!(terms.splits());
+        assert!(terms.wants_ledger());
         assert_eq!((terms.buffer.size_bytes, terms.max_flows), (8 << 20, 100));
         assert_eq!(terms.buffer.policy, BufferPolicy::None);
         let of = |guest: &str, peer: &str, guest_opened| {
             let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
             let rule = (terms.rules.judge)(&FlowKey::new(guest, peer, None), guest_opened);
             let Rule { name, params } = &terms.rules.rules[rule];
-            (&**name, u32::from(params.0.act), params.0.retransmit != 0, params.0.snoop != 0)
+            (&**name, u32::from(params.0.act), params.0.retransmit != 0, params.0.receive != 0)
         };
         let (ours, near, far) = ("192.0.2.1:40000", "10.1.2.3:873", "198.51.100.9:873");
         assert_eq!(of(ours, near, true), ("near", sys::ACT_HOLD, true, false));

@@ -15,7 +15,7 @@ fn policy(rule: &str, treatment: &str) -> String {
         "[[ports]]\nsocket = \"*/socket\"\ntenant = \"deep\"\nbuffer = \"1M\"\n\
          [[ports]]\ndevice = \"vnet*\"\n\
          [[rules]]\nname = \"{rule}\"\ntenant = \"deep\"\nrole = \"client\"\n{treatment}\n\
-         [[rules]]\nname = \"accepted\"\ntenant = \"deep\"\nsnoop = true\n"
+         [[rules]]\nname = \"accepted\"\ntenant = \"deep\"\nreceive = \"ring\"\n"
     )
 }
 

@@ -77,14 +77,14 @@ fn what_lies_in_the_ring_of_a_stopped_guest_is_acknowledged() {
     on_a_host_with_a_tap(|image| {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
-        let mut domain = Domain::start(&socket, "--snoop");
+        let mut domain = Domain::start(&socket, "--receive ring");
         let mut vm = boot(image, &socket);
         from_guest(&mut vm, &mut || ());
         to_guest(&mut vm, &mut || ());
         to_stopped_guest(&mut vm, &mut |stream, rest| wait_for_guest(&socket, stream, rest));
         to_stopped_guest(&mut vm, &mut |_, _| {
             domain.kill();
-            domain = Domain::start(&socket, "--snoop --act hold");
+            domain = Domain::start(&socket, "--receive ring --act hold");
             0
         });
         to_guest(&mut vm, &mut || ());

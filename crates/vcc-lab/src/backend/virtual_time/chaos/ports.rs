@@ -6,11 +6,19 @@ use crate::scenario::{Change, MAX_FLOWS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use vcc_domain::{BufferSpec, Ledger, Out, Port, Promise};
-use vcc_engine::{Act, Mode, Params, Underlay};
+use vcc_engine::{Act, Mode, Params, Receive, Underlay};
 use vcc_fabric::HostId;
 
 const UNDERLAYS: [&str; 4] = ["reno-ecn", "dctcp", "cubic", "reno"];
 const ACTS: [Act; 3] = [Act::Window, Act::Hold, Act::Split];
+const RECEIVES: [Receive; 6] = [
+    Receive::Guest,
+    Receive::Guest,
+    Receive::Guest,
+    Receive::Guest,
+    Receive::Ring,
+    Receive::Buffer,
+];
 
 pub fn params(dice: &mut Dice) -> Params {
     let underlay: Underlay = dice.one_of(&UNDERLAYS).parse().expect("an underlay");
@@ -24,7 +32,7 @@ pub fn params(dice: &mut Dice) -> Params {
         p.mode = mode.number();
         p.act = dice.one_of(&ACTS).number();
         p.retransmit = (p.act == Act::Hold.number() && dice.one_in(2)).into();
-        p.snoop = dice.one_in(3).into();
+        p.receive = dice.one_of(&RECEIVES).number();
         p.feedback = (!dice.one_in(4)).into();
         p.emit = dice.one_in(3).into();
         p.window_cap_bytes = if dice.one_in(4) { 20_000 } else { 0 };

@@ -73,7 +73,7 @@ pub fn scenario(seed: u64, with_vcc: bool) -> (Scenario, Vec<Arc<Memory>>) {
     (scenario, memories)
 }
 
-/// In some, the receiver and one of the guests run in turns with others, which `snoop` is for.
+/// In some, the receiver and one of the guests run in turns with others, which `receive` is for.
 fn share_cores(dice: &mut Dice, scenario: &mut Scenario) {
     scenario.receivers.backlog_segs = dice.below(500) as u32;
     let whose = dice.below(GUESTS.len() as u64) as usize;

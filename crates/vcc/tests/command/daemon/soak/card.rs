@@ -131,7 +131,7 @@ fn policies(place: &Place, pid: u32, is_over: &AtomicBool) -> u64 {
         let policy = match number % 5 {
             0 => AT_REST.replace("hold", "split"),
             1 => format!("{AT_REST}retransmit = true\n"),
-            2 => format!("{AT_REST}snoop = true\n"),
+            2 => format!("{AT_REST}receive = \"ring\"\n"),
             // A handshake ends under the rule that it began under, also if no rule has replaced it.
             3 => format!(
                 "{AT_REST}[[rules]]\nname = \"r{number}\"\nunderlay = \"cubic\"\n\

@@ -117,7 +117,7 @@ fn what_is_held_moves_with_its_guest() {
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
 fn what_is_promised_moves_with_its_guest() {
-    move_with("--act split --snoop");
+    move_with("--act split --receive ring");
 }
 
 /// Neither it nor its peer sees more of it than a pause.
@@ -126,7 +126,7 @@ fn what_is_promised_moves_with_its_guest() {
 fn a_guest_whose_migration_fails_keeps_running_where_it_was() {
     with_a_newer_qemu(|image| {
         let has_room_for_one = "--act split --max-flows 1";
-        let mut domains = Domains::start_both(["--act split --snoop", has_room_for_one]);
+        let mut domains = Domains::start_both(["--act split --receive ring", has_room_for_one]);
         let mut vm = domains.boot(image);
         // One more.
         run(&mut vm, "(nc -l -p 5030 -e cat >/dev/null 2>&1 &)");
@@ -177,14 +177,14 @@ fn held_segments_move_in_any_state_of_connections() {
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
 fn promises_move_in_any_state_of_connections() {
-    move_in_each_case("--act split --snoop");
+    move_in_each_case("--act split --receive ring");
 }
 
 #[test]
 #[ignore = "two emulated machines at once: make verify runs it"]
 fn goodput_behind_a_domain_is_back_after_a_move() {
     with_a_newer_qemu(|image| {
-        let options = "--act split --snoop";
+        let options = "--act split --receive ring";
         let mut domains = Domains::start(options);
         let mut vm = domains.boot(image);
         floods::both(&mut vm, &mut domains, image, &format!("behind `vcc domain {options}`"));
