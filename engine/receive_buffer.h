@@ -137,7 +137,8 @@ VCC_INLINE bool snoop_covered(const struct vcc_flow *f, struct vcc_snoop *sn,
 	uint32_t given = given_nxt(sn);
 
 	if (!f->settled || !buffers(f, sn, p) || !seq_after(nxt, sn->ring_nxt) ||
-	    seq_after(nxt, offered_to(f, sn, p)) || (sn->fin && seq_after(nxt, sn->fin_seq)))
+	    !seq_plausible(sn->ring_nxt, nxt) || seq_after(nxt, offered_to(f, sn, p)) ||
+	    (sn->fin && seq_after(nxt, sn->fin_seq)))
 		return false;
 	snoop_advance(sn, nxt);
 	sn->stored_bytes = seq_distance(given, sn->ring_nxt);

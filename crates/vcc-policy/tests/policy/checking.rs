@@ -274,7 +274,7 @@ fn what_a_port_cannot_do() {
         ),
         (
             "receive = \"ring\"\ntenant = [\"deep\", \"bare\"]",
-            "14:9",
+            "14:11",
             in_kernel("`receive` needs a buffer", "`x` of line 2"),
         ),
         ("pool = \"gold\"", "14:8", of_domain.to_owned()),
