@@ -158,7 +158,7 @@ impl Port {
         }
         let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
-        let told = self.snooping.told(&self.core, id);
+        let shown = self.snooping.shown(&self.core, id);
         let reset_seq = self.snooping.reset_seq(&self.core, id, parsed.segment.flags);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
@@ -172,7 +172,7 @@ impl Port {
         let mut stored = None;
         if verdict == Verdict::Pass && hears && self.snooping.stores(&self.core, id) {
             let receipt = stored.insert(Receipt::of_rewritten(read.clone(), &action));
-            if !self.store(id, (frame, receipt), told, out) {
+            if !self.store(id, (frame, receipt), shown, out) {
                 verdict = Verdict::Held;
             }
         }

@@ -107,7 +107,8 @@ fn a_message_that_cannot_be_true_changes_nothing() {
 #[test]
 fn a_larger_mtu_is_tried_after_ten_minutes() {
     for learned_us in [0, u64::from(u32::MAX) * 1000 - 5, u64::from(u32::MAX) * 1000 + 999] {
-        let path = PathMtu(sys::vcc_pmtu { mtu_bytes: 576, learned_ms: (learned_us / 1000) as u32 });
+        let path =
+            PathMtu(sys::vcc_pmtu { mtu_bytes: 576, learned_ms: (learned_us / 1000) as u32 });
         let limit_bytes = |after_us| path.limit_bytes(learned_us / 1000 * 1000 + after_us, 40);
         assert_eq!(limit_bytes(0), 536);
         assert_eq!(limit_bytes(TEN_MINUTES_US - 1), 536);

@@ -2,7 +2,7 @@
 //! guest's name, and frames that it is given again, leave the port.
 
 use super::Port;
-use super::snooping::{Arrives, Told};
+use super::snooping::{Arrives, Shown};
 use super::thinning::ReceiveRing;
 use crate::frame::{Frame, Out};
 use crate::receipt::Receipt;
@@ -53,10 +53,10 @@ impl Port {
         &mut self,
         id: FlowId,
         (frame, receipt): (&mut Frame, &mut Receipt),
-        told: Option<Told>,
+        shown: Option<Shown>,
         out: &mut Out,
     ) -> bool {
-        let arrives = self.snooping.arrives(&mut self.core, id, (frame, receipt), told);
+        let arrives = self.snooping.arrives(&mut self.core, id, (frame, receipt), shown);
         let Arrives::Taken { empty, answers } = arrives else { return true };
         if let Some(empty) = empty {
             self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);

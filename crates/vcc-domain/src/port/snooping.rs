@@ -18,7 +18,7 @@ use crate::snoop::{
 };
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
-pub(super) use buffer::{Arrives, Told};
+pub(super) use buffer::{Arrives, Shown};
 use room::move_to;
 use vcc_engine::FlowKey;
 use vcc_net::seq::after;

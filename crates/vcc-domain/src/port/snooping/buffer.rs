@@ -16,9 +16,9 @@ use vcc_net::seq::after;
 /// Room is reported with each frame.
 const TURNS_IN_A_SMALL_RING: usize = 4;
 
-/// What the guest has been told of its own data.
+/// What the guest has been shown of its own data.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::port) struct Told {
+pub(in crate::port) struct Shown {
     ack: u32,
     window: u16,
     right_edge: u32,
@@ -36,13 +36,13 @@ pub(in crate::port) enum Arrives {
 }
 
 impl Snooping {
-    pub(in crate::port) fn told(&self, core: &Core, id: FlowId) -> Option<Told> {
+    pub(in crate::port) fn shown(&self, core: &Core, id: FlowId) -> Option<Shown> {
         if !self.is_on {
             return None;
         }
         let Entry { state: flow, held, .. } = core.table.get(id)?;
         let ack = held.hold.split_ack(flow.snd_una);
-        Some(Told { ack, window: flow.window_shown, right_edge: flow.right_edge })
+        Some(Shown { ack, window: flow.window_shown, right_edge: flow.right_edge })
     }
 
     /// May data of the flow have to wait for the guest?
@@ -67,15 +67,15 @@ impl Snooping {
         snooped.snoop.has_stored().then(|| snooped.snoop.given_nxt())
     }
 
-    /// A segment that the guest accepts is about to pass to it. `before`: what the guest had been told.
+    /// A segment that the guest accepts is about to pass to it. `before`: what the guest had been shown.
     pub(in crate::port) fn arrives(
         &mut self,
         core: &mut Core,
         id: FlowId,
         (frame, receipt): (&mut Frame, &mut Receipt),
-        before: Option<Told>,
+        before: Option<Shown>,
     ) -> Arrives {
-        let told = self.told(core, id);
+        let shown = self.shown(core, id);
         let (now_ns, now_us) = (core.now_ns, core.now_us());
         let Some(Entry { key, state: flow, held, snooped, .. }) = core.table.get_mut(id) else {
             return Arrives::Passes;
@@ -108,7 +108,7 @@ impl Snooping {
             return Arrives::Passes;
         }
         let flags = u32::from(segment.flags);
-        let has_news = before != told
+        let has_news = before != shown
             || u32::from(segment.options) & sys::OPT_SACK != 0
             || flags & sys::TCP_ECE != 0;
         let empty = has_news.then(|| moved(frame, given, ts_recent));
