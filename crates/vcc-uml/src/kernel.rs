@@ -14,7 +14,7 @@ macro_rules! recipe {
 }
 
 /// The build's inputs besides Debian's source package, below guest/.
-const RECIPE: [(&str, &str); 12] = recipe! {
+const RECIPE: [(&str, &str); 13] = recipe! {
     "kernel/build.sh"
     "kernel/defconfig"
     "kernel/01-hz.patch"
@@ -24,6 +24,7 @@ const RECIPE: [(&str, &str); 12] = recipe! {
     "kernel/05-shared-interrupts.patch"
     "kernel/06-flood.patch"
     "kernel/07-pvtcp.patch"
+    "kernel/08-large-xstate.patch"
     "kernel/tcp_flood.c"
     "flood_tcp.h"
     "flood.h"
