@@ -14,7 +14,17 @@ use crate::{Error, Result, bpffs};
 /// Held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _directory: File,
+    directory: File,
+}
+
+/// A process that a thread is just starting has the descriptor until it runs its program, and would hold the
+/// lock for so long if the descriptor was only closed.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // SAFETY: the call takes no pointers, and the descriptor is open.
+        let status = unsafe { libc::flock(self.directory.as_raw_fd(), libc::LOCK_UN) };
+        debug_assert_eq!(status, 0, "unlocked: {}", io::Error::last_os_error());
+    }
 }
 
 impl Lock {
@@ -49,7 +59,7 @@ impl Lock {
         let directory = File::open(path)?;
         // SAFETY: the call takes no pointers, and the descriptor is open.
         if unsafe { libc::flock(directory.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-            return Ok(Some(Self { _directory: directory }));
+            return Ok(Some(Self { directory }));
         }
         match io::Error::last_os_error() {
             e if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -67,6 +77,17 @@ pub(crate) fn pins() -> Result<Lock> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_ends_although_a_child_has_its_descriptor() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("lock");
+        let lock = Lock::take(&path).expect("a directory").expect("it is free");
+        let copy = lock.directory.try_clone().expect("as after fork(2)");
+        drop(lock);
+        assert!(Lock::take(&path).expect("a directory").is_some(), "it is free");
+        drop(copy);
+    }
 
     #[test]
     fn waiting_for_a_lock_ends() {
