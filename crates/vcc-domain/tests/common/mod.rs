@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test target uses a part")]
 
+pub mod memory;
 pub mod promises;
 /// The generator of the engine's tests.
 #[path = "../../../vcc-engine/tests/common/sim/rng.rs"]

@@ -1,11 +1,10 @@
 //! `receive`: smoltcp receives in turns, and its port acknowledges what its ring has.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use vcc_domain::{Ledger, Promise};
 use vcc_engine::{Params, sys};
 
+use crate::common::memory::Memory;
 use crate::host::{Host, Setup};
 use crate::path::{Impairments, Network, Side, Turns};
 use crate::{BOTH, ETHERNET_MTU, US_PER_S, setup};
@@ -238,20 +237,6 @@ fn a_buffer_saves_the_turns_in_which_the_guest_opens_its_window() {
     }
 }
 
-/// Memory that outlives a port.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<usize, Promise>>);
-
-impl Ledger for Memory {
-    fn write(&self, slot: usize, promise: Option<&Promise>) {
-        let mut slots = self.0.lock().expect("one thread");
-        match promise {
-            Some(promise) => slots.insert(slot, *promise),
-            None => slots.remove(&slot),
-        };
-    }
-}
-
 /// What only the killed port had ends the connection at both ends; without, every byte arrives.
 #[test]
 fn no_byte_is_lost_in_silence_with_the_buffer() {
@@ -264,8 +249,7 @@ fn no_byte_is_lost_in_silence_with_the_buffer() {
         let memory = Arc::new(Memory::default());
         network.port().keep_ledger(memory.clone());
         network.run_until(100_000 + seed * 4_000);
-        let promises: Vec<Promise> =
-            memory.0.lock().expect("one thread").values().copied().collect();
+        let promises = memory.promises();
         let is_promised = !promises.is_empty();
         network.replace_port_of(transfer.params, promises);
         network.promises = None;

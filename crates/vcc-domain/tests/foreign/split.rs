@@ -1,14 +1,13 @@
 //! `split`: the port acknowledges what it holds. Each connection completes exactly, or both ends see
 //! that it has ended.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use smoltcp::socket::tcp::State;
-use vcc_domain::{Ledger, Promise};
 use vcc_engine::{Mode, sys};
 
 use crate::US_PER_S;
+use crate::common::memory::Memory;
 use crate::common::rules::by_guest_port;
 use crate::host::Setup;
 use crate::path::{Impairments, Network, Side};
@@ -21,26 +20,6 @@ fn splitting(params: &mut sys::vcc_params) {
 
 fn transfer(seed: u64) -> Transfer {
     Transfer { treatment: splitting, ..Transfer::new(seed) }
-}
-
-/// Memory that outlives a port.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<usize, Promise>>);
-
-impl Memory {
-    fn promises(&self) -> Vec<Promise> {
-        self.0.lock().expect("one thread").values().copied().collect()
-    }
-}
-
-impl Ledger for Memory {
-    fn write(&self, slot: usize, promise: Option<&Promise>) {
-        let mut slots = self.0.lock().expect("one thread");
-        match promise {
-            Some(promise) => slots.insert(slot, *promise),
-            None => slots.remove(&slot),
-        };
-    }
 }
 
 fn reached(network: &mut Network, bytes: u64) {

@@ -1,40 +1,20 @@
 //! `split`: a promise that is not kept ends the connection at both ends.
 
-use std::collections::BTreeMap;
 use std::iter;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use vcc_domain::{CannotTakeOver, Frame, Ledger, Out, Promise, Verdict};
+use vcc_domain::{CannotTakeOver, Frame, Out, Verdict};
 use vcc_engine::sys;
 use vcc_frames::wire::*;
 use vcc_frames::{MACS, Packet};
 
+use crate::common::memory::Memory;
 use crate::common::segment::Segment;
 use crate::ends::{Ends, Guest, MSS_BYTES};
 use crate::split::{begun, guest as new_guest};
 
 const WINDOW_BYTES: u32 = 60_000;
 const MSS: u32 = MSS_BYTES as u32;
-
-/// Memory that outlives a port.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<usize, Promise>>);
-
-impl Memory {
-    fn promises(&self) -> Vec<Promise> {
-        self.0.lock().expect("one thread").values().copied().collect()
-    }
-}
-
-impl Ledger for Memory {
-    fn write(&self, slot: usize, promise: Option<&Promise>) {
-        let mut slots = self.0.lock().expect("one thread");
-        match promise {
-            Some(promise) => slots.insert(slot, *promise),
-            None => slots.remove(&slot),
-        };
-    }
-}
 
 /// The sequence numbers of RSTs.
 fn resets(frames: &[Frame]) -> Vec<u32> {

@@ -1,14 +1,14 @@
 //! `receive = "buffer"`: data is acknowledged beyond the guest's window and ring, and given to it as it
 //! runs.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use vcc_domain::{Ledger, Out, Port, Promise};
+use vcc_domain::{Out, Port};
 use vcc_engine::{Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 
+use crate::common::memory::Memory;
 use crate::common::rng::Rng;
 use crate::common::segment::Segment;
 use crate::guest::{FIRST_WINDOW, Guest, IRS, SEG_BYTES};
@@ -329,26 +329,6 @@ fn a_guest_whose_edge_moves_back_gets_all_of_it() {
         receiver.run_to_rest();
     }
     assert_eq!((receiver.nxt, receiver.guest.port.promised_bytes()), (sent, 0));
-}
-
-/// Memory that outlives a port.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<usize, Promise>>);
-
-impl Memory {
-    fn promises(&self) -> Vec<Promise> {
-        self.0.lock().expect("one thread").values().copied().collect()
-    }
-}
-
-impl Ledger for Memory {
-    fn write(&self, slot: usize, promise: Option<&Promise>) {
-        let mut slots = self.0.lock().expect("one thread");
-        match promise {
-            Some(promise) => slots.insert(slot, *promise),
-            None => slots.remove(&slot),
-        };
-    }
 }
 
 #[test]
