@@ -328,6 +328,7 @@ enum vcc_count {
 	COUNT_REVIVED,	       /* a flow that was forgotten, and whose connection continues */
 	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
 	COUNT_IN_FRAGMENTS,    /* a connection whose guest sends in fragments: released */
+	COUNT_ACCEPTED,	       /* a SYN that was answered in the guest's name (accept.h) */
 	COUNT_MAX,
 };
 

@@ -30,7 +30,7 @@ enum vcc_way {
 VCC_INLINE bool buffers(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			const struct vcc_params *p)
 {
-	return p->receive == RECEIVE_BUFFER && snoops(f, sn, p);
+	return p->receive >= RECEIVE_BUFFER && snoops(f, sn, p);
 }
 
 /*

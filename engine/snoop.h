@@ -110,7 +110,7 @@ VCC_INLINE bool snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
 VCC_INLINE uint32_t offered_to(const struct vcc_flow *f, const struct vcc_snoop *sn,
 			       const struct vcc_params *p)
 {
-	if (p->receive != RECEIVE_BUFFER)
+	if (p->receive < RECEIVE_BUFFER)
 		return sn->guest_edge;
 	return seq_max(sn->guest_edge, sn->told_edge + (1u << f->wscale_guest) - 1);
 }

@@ -516,6 +516,7 @@ enum vcc_receive {
 	RECEIVE_GUEST = 0, /* the guest alone */
 	RECEIVE_RING,	   /* the shell, what lies in the guest's receive ring (snoop.h) */
 	RECEIVE_BUFFER,	   /* and what lies in the shell's own buffer (receive_buffer.h) */
+	RECEIVE_ACCEPT,	   /* and SYNs, before the guest does (accept.h) */
 };
 
 /* How the underlay's window acts on the guest. */

@@ -56,7 +56,7 @@ static struct vcc_params any_params(void)
 
 	__CPROVER_assume(is_underlay(p.underlay) && p.mode <= MODE_IGNORE &&
 			 p.guest_ecn <= GUEST_ECN_OVERRIDE && p.beta_1024 <= BETA_ONE &&
-			 p.act <= ACT_SPLIT && p.receive <= RECEIVE_BUFFER &&
+			 p.act <= ACT_SPLIT && p.receive <= RECEIVE_ACCEPT &&
 			 p.on_full <= ON_FULL_DROP && p.on_unknown <= ON_UNKNOWN_PASS);
 	__CPROVER_assume(p.window_floor_segs >= 1 && p.window_floor_segs <= 1000 &&
 			 p.initial_window_segs >= 1 && p.initial_window_segs <= 1000);

@@ -2,9 +2,12 @@
 /* underlays: any */
 /*
  * Law 16 of a port that stores data for its guest: what may be acknowledged of it, that the ring
- * gets data in sequence and within the guest's own window, and a FIN behind all data.
+ * gets data in sequence and within the guest's own window, and a FIN behind all data. And of one
+ * that answers SYNs.
  */
 #include "snoop.h"
+
+#include "accept.h"
 
 /* A segment that the port stores, or what has been behind a hole. */
 static void store(const struct vcc_flow *f, const struct vcc_params *p, const struct vcc_segment *s)
@@ -86,13 +89,45 @@ static void give(void)
 	      "it is in the ring, and promised as before");
 }
 
+/* A SYN is answered in the guest's name: the guest is given nothing before it has answered it. */
+static void accept(const struct vcc_segment *synack, const struct vcc_segment *own)
+{
+	struct vcc_snoop sn = nondet_snoop();
+	const uint32_t end = (uint32_t)nondet_u64(), edge = synack->ack + synack->window;
+
+	__CPROVER_assume((synack->flags & TCP_SYN) && (synack->flags & TCP_ACK) && synack->mss);
+	snoop_begin(&sn, synack, edge);
+	accept_begin(&sn);
+	CLAIM(snoop_invariant(&sn) && !has_stored(&sn), "nothing is stored yet");
+	CLAIM(sn.told_edge == edge, "the peer has its first window");
+
+	struct vcc_snoop later = any_snoop();
+
+	/* Data has been stored since, and the guest has sent nothing. */
+	__CPROVER_assume(later.begun && later.guest_ack == later.irs_nxt && !has_hole(&later) &&
+			 later.guest_edge == later.guest_ack &&
+			 later.stored_bytes == later.ring_nxt - later.guest_ack);
+	const struct vcc_snoop before = later;
+
+	CLAIM(!receive_gives_bytes(&later, end, 1024), "law 16: the guest has not answered");
+	if (!accept_joins(&later, own))
+		return;
+	CLAIM((own->flags & TCP_SYN) && (own->flags & TCP_ACK) && own->ack == before.irs_nxt,
+	      "the guest has answered this SYN");
+	CLAIM(snoop_invariant(&later) && later.ring_nxt == before.ring_nxt &&
+		  given_nxt(&later) == given_nxt(&before),
+	      "what is promised stands");
+	CLAIM(later.guest_edge - later.guest_ack <= UINT16_MAX, "its window is unscaled");
+}
+
 int main(void)
 {
 	const struct vcc_flow f = any_flow();
 	const struct vcc_params p = any_params();
-	const struct vcc_segment s = any_segment();
+	const struct vcc_segment s = any_segment(), own = any_segment();
 
 	store(&f, &p, &s);
 	pass(&f, &p, &s);
 	give();
+	accept(&s, &own);
 }

@@ -3,6 +3,7 @@
 /* src/loaded.rs has the underlays that are loaded at run time. */
 #define VCC_LOADED extern
 #include "abi.h"
+#include "accept.h"
 #include "guest_rate.h"
 #include "handover.h"
 #include "hold.h"
@@ -745,4 +746,14 @@ struct vcc_needs vcc_native_snoop_needs(const struct vcc_flow *f, const struct v
 					const struct vcc_params *p, bool waits)
 {
 	return snoop_needs(f, sn, p, waits);
+}
+
+void vcc_native_accept_begin(struct vcc_snoop *sn)
+{
+	accept_begin(sn);
+}
+
+bool vcc_native_accept_joins(struct vcc_snoop *sn, const struct vcc_segment *s)
+{
+	return accept_joins(sn, s);
 }

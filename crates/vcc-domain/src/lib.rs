@@ -55,7 +55,7 @@ pub use frame::{Checksum, Frame, Out, Verdict};
 pub use handover::CannotTakeOver;
 pub use hold::BufferSpec;
 pub use ledger::{Ledger, Promise};
-pub use port::{Arrived, Port, ReceiveRing};
+pub use port::{Arrived, IsnHash, Port, ReceiveRing};
 pub use receipt::Receipt;
 pub use recording::{Recorded, RecordedAck};
 pub use rules::{Judge, Rule, RuleTotals, Rules};

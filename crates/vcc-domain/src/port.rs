@@ -3,6 +3,7 @@
 //! It is a core, which all share, and parts, which see the core but no sibling. The port passes a frame
 //! through them, and does what concerns several.
 
+mod accepting;
 mod core;
 mod corrupt;
 mod ended;
@@ -20,6 +21,8 @@ mod splitting;
 mod thinning;
 
 use self::core::Core;
+pub use accepting::IsnHash;
+use accepting::{Accepting, repeats_handshake};
 use holding::{Holding, ends_held};
 pub use moving::Arrived;
 use recording::Recorder;
@@ -61,6 +64,7 @@ pub struct Port {
     repair: Repair,
     split: Split,
     snooping: Snooping,
+    accepting: Accepting,
     thinning: Thinning,
     recorder: Recorder,
 }
@@ -88,6 +92,7 @@ impl Port {
             repair: Repair::default(),
             split: Split::default(),
             snooping: Snooping::default(),
+            accepting: Accepting::default(),
             thinning: Thinning::default(),
             recorder: Recorder::default(),
         };
@@ -99,10 +104,19 @@ impl Port {
     /// held, a window update.
     pub fn from_guest(&mut self, now_ns: u64, frame: &mut Frame, out: &mut Out) -> Verdict {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
+        let verdict = self.take_from_guest(frame, out);
+        self.show(place, out);
+        verdict
+    }
+
+    #[inline(always)]
+    fn take_from_guest(&mut self, frame: &mut Frame, out: &mut Out) -> Verdict {
         let parsed = &mut Parsed::default();
         if let Err(reason) = parse_into(frame, Direction::FromGuest, parsed) {
             let untouched = self.core.unread(frame, reason);
             if untouched == Verdict::Pass && reason == sys::COUNT_FRAGMENT {
+                self.adjust_fragment(frame);
                 self.fragment_from_guest(frame);
             }
             return untouched;
@@ -111,6 +125,11 @@ impl Port {
             Ok(id) => id,
             Err(untouched) => return untouched,
         };
+        if self.accepting.is_on()
+            && let Some(verdict) = self.adjust_from_guest(id, (frame, parsed), out)
+        {
+            return verdict;
+        }
         // It runs, so it reads.
         self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
         let to_guest = &mut out.to_guest;
@@ -142,6 +161,14 @@ impl Port {
         out: &mut Out,
     ) -> (Verdict, Receipt) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
+        let (verdict, receipt) = self.take_to_guest(frame, out);
+        self.show(place, out);
+        (self.show_passing(verdict, frame), receipt)
+    }
+
+    #[inline(always)]
+    fn take_to_guest(&mut self, frame: &mut Frame, out: &mut Out) -> (Verdict, Receipt) {
         let mut read = Parsed::default();
         let parsed = &mut read;
         if let Err(reason) = parse_into(frame, Direction::ToGuest, parsed) {
@@ -189,6 +216,9 @@ impl Port {
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
             self.snooping.peer_syn(&mut self.core, id, parsed, action.strip != 0);
             self.open(id, out);
+            if self.accepting.is_on() && verdict == Verdict::Pass {
+                self.accept(id, frame, out);
+            }
         }
         if Holding::has_held(&self.core, id) {
             self.send_waiting(id, out);
@@ -222,6 +252,13 @@ impl Port {
     /// does nothing.
     pub fn advance(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
+        self.advance_all(now_ns, out);
+        self.show(place, out);
+        debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
+    }
+
+    fn advance_all(&mut self, now_ns: u64, out: &mut Out) {
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
         self.advance_pacing(out);
@@ -237,7 +274,6 @@ impl Port {
         while let Some(id) = self.core.table.due(now_ns) {
             self.on_deadline(now_ns, id, out);
         }
-        debug_assert!(self.next_deadline_ns().is_none_or(|next_ns| next_ns > now_ns));
     }
 
     /// The flows, in order of their keys.
@@ -283,6 +319,7 @@ impl Port {
 
     fn note_treatments(&mut self) {
         self.snooping.note_treatments(&self.core);
+        self.accepting.note_treatments(&self.core);
         self.thinning.note_treatments(&self.core);
     }
 
@@ -383,7 +420,8 @@ impl Port {
     ) -> Option<Judged> {
         let now_ns = self.core.now_ns;
         let is_syn = u32::from(segment.flags) & sys::TCP_SYN != 0;
-        let broken = if is_syn { Broken::find(&self.core, id) } else { None };
+        let begins = is_syn && !repeats_handshake(&self.core, id, segment);
+        let broken = if begins { Broken::find(&self.core, id) } else { None };
         let judged = match direction {
             Direction::FromGuest => self.core.judge_from_guest(id, segment, action)?,
             Direction::ToGuest => {
@@ -490,6 +528,10 @@ impl Port {
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) && !snooped.snoop.has_stored() {
+            if snooped.accepted.depends() {
+                // Without the port, its ends do not understand each other.
+                self.break_promise(id, out);
+            }
             self.core.table.leave_minisock(id, &params);
             self.forget(id);
             return;

@@ -169,7 +169,9 @@ impl Table {
 
     /// The connection may continue after its flow is removed.
     pub(crate) fn leave_minisock(&mut self, id: FlowId, params: &Params) {
-        if let Some(Entry { key, state, .. }) = self.entries.get(id.0) {
+        if let Some(Entry { key, state, snooped, .. }) = self.entries.get(id.0)
+            && !snooped.accepted.depends()
+        {
             self.minisocks.leave(*key, state, params);
         }
     }

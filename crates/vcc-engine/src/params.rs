@@ -111,6 +111,8 @@ named!(
         Ring = sys::RECEIVE_RING, "ring";
         /// And what lies in the port's own buffer.
         Buffer = sys::RECEIVE_BUFFER, "buffer";
+        /// And SYNs.
+        Accept = sys::RECEIVE_ACCEPT, "accept";
     }
 );
 

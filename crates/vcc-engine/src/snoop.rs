@@ -24,6 +24,19 @@ impl Snoop {
         unsafe { native::snoop_peer_syn(&mut self.0, segment, tsval, stripped) }
     }
 
+    /// The shell's SYN-ACK has been taken for the guest's.
+    pub fn accept_begin(&mut self) {
+        // SAFETY: a live value of the C type.
+        unsafe { native::accept_begin(&mut self.0) }
+    }
+
+    /// The guest's own answer to a SYN that the shell has answered. False: it is none.
+    #[must_use]
+    pub fn accept_joins(&mut self, segment: &Segment) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::accept_joins(&mut self.0, segment) }
+    }
+
     /// A SACK block of the guest.
     #[inline]
     pub fn sacked(&mut self, from: u32, end: u32) {

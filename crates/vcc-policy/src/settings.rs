@@ -165,6 +165,7 @@ impl Settings {
             (params.act == Act::Split.number(), surface.setting("act", "\"split\"")),
             (params.receive == Receive::Ring.number(), surface.setting("receive", "\"ring\"")),
             (params.receive == Receive::Buffer.number(), surface.setting("receive", "\"buffer\"")),
+            (params.receive == Receive::Accept.number(), surface.setting("receive", "\"accept\"")),
         ];
         let (_, promise) = promises.into_iter().find(|(promises, _)| *promises)?;
         if params.migratable == 0 {

@@ -55,6 +55,7 @@ counters! {
     REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and continued";
     UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN did not pass while vcc was attached";
     IN_FRAGMENTS: COUNT_IN_FRAGMENTS, "in_fragments", "translated, not limited: a connection whose guest sends in IP fragments";
+    ACCEPTED: COUNT_ACCEPTED, "accepted", "answered: a SYN, in the name of a guest that is not running";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -17,8 +17,8 @@ use vcc_engine::export::Fields;
 use crate::frame::{Checksum, Frame};
 pub use refused::CannotTakeOver;
 pub(crate) use rows::{
-    EndedRow, HoldRow, LatestRow, LinkRow, Macs, ROW_MAX_BYTES, SentRow, SnoopRow, SnoopedRow,
-    Travelling,
+    AcceptedRow, EndedRow, HoldRow, LatestRow, LinkRow, Macs, ROW_MAX_BYTES, SentRow, SnoopRow,
+    SnoopedRow, Travelling,
 };
 
 pub(crate) const FORMAT: u32 = 1;

@@ -15,7 +15,7 @@ use crate::ledger::Promise;
 use vcc_engine::FlowKey;
 
 /// No line about a connection is longer, but for the names of its frames.
-pub(crate) const ROW_MAX_BYTES: usize = 1600;
+pub(crate) const ROW_MAX_BYTES: usize = 1700;
 
 /// The fields of one of the engine's structures by their names. What is left out begins anew.
 macro_rules! mirror {
@@ -126,10 +126,24 @@ pub(crate) struct SnoopedRow {
     pub copies: Vec<FrameRow>,
     #[serde(default)]
     pub stored_end: Option<u32>,
+    #[serde(default)]
+    pub accepted: Option<AcceptedRow>,
+    /// The peer's FIN, which waits until the guest has all data before it, and its sequence number.
+    #[serde(default)]
+    pub fin: Option<(u32, FrameRow)>,
+}
+
+/// A connection that the port has accepted in the guest's name.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum AcceptedRow {
+    /// What the guest's numbers lack of those that the peer knows.
+    Joined { seq: u32, tsval: u32 },
+    /// The peer's SYN and its ACK, and what the guest has to answer.
+    Waits { syn: FrameRow, ack: Option<FrameRow>, flags: u16, options: u16, mss: u16, wscale: u8 },
 }
 
 /// A connection that continues elsewhere, with the port's state of it. Its frames are named in this
-/// order: retained, held, copies.
+/// order: retained, held, copies, SYN, ACK, FIN.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Travelling {
     pub flow: Row,
@@ -250,6 +264,8 @@ mod tests {
                 tsval: u32::MAX,
                 copies: Vec::new(),
                 stored_end: Some(u32::MAX),
+                accepted: Some(AcceptedRow::Joined { seq: u32::MAX, tsval: u32::MAX }),
+                fin: None,
             }),
         };
         let bytes = serde_json::to_vec(&row).expect("JSON").len() + 1;

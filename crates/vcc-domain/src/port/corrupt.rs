@@ -25,6 +25,6 @@ impl Core {
             || treatment.emit != 0
             || u32::from(treatment.act) != sys::ACT_WINDOW
             || snooped.snoop.is_promise_due()
-            || u32::from(treatment.receive) == sys::RECEIVE_BUFFER
+            || u32::from(treatment.receive) >= sys::RECEIVE_BUFFER
     }
 }

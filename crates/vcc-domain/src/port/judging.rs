@@ -88,10 +88,11 @@ impl Core {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
+        let depends = snooped.accepted.depends();
         let is_ignored = |params: &Params| params.0.mode == Mode::Ignore.number();
         let is_free = |flow: &FlowState| {
             let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();
-            !flow.is_kept() && !owes
+            !flow.is_kept() && !owes && !depends
         };
         if !self.treatments.is_outdated(flow)
             || (flow.is_half_open() && self.treatments.is_of_last(flow))

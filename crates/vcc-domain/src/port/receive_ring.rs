@@ -12,8 +12,16 @@ use crate::table::FlowId;
 impl Port {
     /// The guest's receive ring has a frame that passed [`Port::to_guest`], which returned the receipt:
     /// only now may it be acknowledged. `out` receives the acknowledgement.
-    pub fn placed(&mut self, now_ns: u64, frame: Frame, mut receipt: Receipt, out: &mut Out) {
+    pub fn placed(&mut self, now_ns: u64, mut frame: Frame, receipt: Receipt, out: &mut Out) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
+        self.restore(&mut frame);
+        self.note_placed(frame, receipt, out);
+        self.show(place, out);
+    }
+
+    #[inline(always)]
+    fn note_placed(&mut self, frame: Frame, mut receipt: Receipt, out: &mut Out) {
         let Some((id, answer)) = self.snooping.placed(&mut self.core, frame, &mut receipt) else {
             return;
         };
@@ -39,6 +47,7 @@ impl Port {
     /// and when the guest has made room.
     pub fn set_room(&mut self, now_ns: u64, ring: ReceiveRing, out: &mut Out) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
         self.thinning.note_ring(&mut self.core, ring, &mut out.to_guest);
         self.snooping.set_room(&mut self.core, ring);
         self.tell_room(out);
@@ -46,6 +55,7 @@ impl Port {
         while let Some(id) = self.snooping.next_starved(&mut self.core, &mut turns) {
             self.give(id, out);
         }
+        self.show(place, out);
     }
 
     /// Takes a segment that passes to the guest, if it has to wait for the guest. True: it passes.
@@ -124,6 +134,7 @@ impl Port {
             if self.snooping.is_update_due(&self.core, id) {
                 self.answer(id, out);
             }
+            self.advance_accepted(id, out);
             self.snooping.set_timer(&mut self.core, id);
         }
         self.snooping.end_shares(&mut self.core);

@@ -14,7 +14,7 @@ use crate::parse::Parsed;
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite_header;
 use crate::snoop::{
-    Answer, Current, Made, Sharing, Snooped, blocks, is_reset, is_sound, strip_promised,
+    Accepted, Answer, Current, Made, Sharing, Snooped, blocks, is_reset, is_sound, strip_promised,
 };
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
@@ -82,14 +82,29 @@ impl Snooping {
             core.treatments.any(|params| u32::from(params.0.receive) != sys::RECEIVE_GUEST);
     }
 
+    /// Is nothing stored, because there is no ledger?
+    pub(super) fn is_withheld(&self) -> bool {
+        self.is_withheld
+    }
+
+    /// When the guest last sent a frame or read one.
+    pub(super) fn heard_ns(&self) -> u64 {
+        self.heard_ns
+    }
+
+    /// The guest has sent something that says nothing else.
+    pub(super) fn note_heard(&mut self, core: &Core) {
+        self.heard_ns = core.now_ns;
+    }
+
     /// Is there no ledger, so that what is stored could be lost in silence?
     pub(super) fn withhold(&mut self, is_withheld: bool) {
         self.is_withheld = is_withheld;
     }
 
-    /// Without a ledger, `buffer` is `ring`.
+    /// Without a ledger, `buffer` and `accept` are `ring`.
     fn treated<'params>(&self, params: &'params Params) -> Treated<'params> {
-        let is_buffer = u32::from(params.0.receive) == sys::RECEIVE_BUFFER;
+        let is_buffer = u32::from(params.0.receive) >= sys::RECEIVE_BUFFER;
         let ring = || {
             let mut ring = *params;
             ring.0.receive = sys::RECEIVE_RING as u8;
@@ -100,7 +115,7 @@ impl Snooping {
 
     /// The room for a flow.
     fn room_for(&self, snooped: &Snooped, params: &Params) -> Room {
-        match u32::from(params.0.receive) == sys::RECEIVE_BUFFER {
+        match u32::from(params.0.receive) >= sys::RECEIVE_BUFFER {
             true => {
                 let free_bytes = COPIES_MAX_BYTES.saturating_sub(self.copied_bytes);
                 self.sharing.buffer_room(&snooped.share, free_bytes)
@@ -218,6 +233,7 @@ impl Snooping {
             self.copied_bytes -= snooped.copies.clear();
             self.sharing.end(&mut snooped.share);
             (snooped.stored_end, snooped.fin) = (None, None);
+            snooped.accepted = Accepted::No;
             snooped.cancel_answer();
         }
         snooped.note(frame, parsed);
@@ -418,6 +434,7 @@ impl Snooping {
         self.sharing.end(&mut snooped.share);
         snooped.snoop = Snoop::default();
         (snooped.stored_end, snooped.fin) = (None, None);
+        snooped.accepted.end();
         snooped.cancel_answer();
         self.note_waiting(core, id);
     }
@@ -438,7 +455,7 @@ impl Snooping {
         let params = core.treatments.params_of(flow);
         let is_shut = !self.is_withheld && flow.is_shut(&snooped.snoop, params);
         let look_ns = is_shut.then_some(core.now_ns + LOOK_NS);
-        let dues = [snooped.answer_ns, again_ns, probe_ns, look_ns];
+        let dues = [snooped.answer_ns, again_ns, probe_ns, look_ns, snooped.accepted.due_ns()];
         let Some(due_ns) = dues.into_iter().flatten().min() else { return };
         self.timers.set(&mut snooped.timer_ns, due_ns.max(core.now_ns), key);
     }
@@ -465,7 +482,7 @@ fn note_sender(
 
 /// What is stored behind a hole is promised once the hole is filled. Returns whether more is.
 fn cover(flow: &FlowState, snooped: &mut Snooped, params: &Params) -> bool {
-    if u32::from(params.0.receive) != sys::RECEIVE_BUFFER || snooped.copies.is_empty() {
+    if u32::from(params.0.receive) < sys::RECEIVE_BUFFER || snooped.copies.is_empty() {
         return false;
     }
     let nxt = snooped.covered_nxt();

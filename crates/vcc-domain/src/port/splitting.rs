@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vcc_engine::{Act, Params, Segment, sys};
 
 use super::Port;
+use super::accepting::end_of_handshake;
 use super::core::Core;
 use super::ended::{Ended, Fate};
 use crate::empty_segment::Bare;
@@ -286,24 +287,28 @@ impl Split {
     }
 }
 
+/// None: neither end has been promised what is not at the other.
 fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
     let Entry { key, state: flow, held, snooped, .. } = core.table.get(id)?;
     let owes_stored = snooped.owes_stored();
-    if !owes_stored && !flow.split_owes(&held.hold) {
+    // Without the port, the ends of a connection that it has accepted do not understand each other.
+    let depends = snooped.accepted.depends() && u32::from(flow.stage) != sys::STAGE_CLOSED;
+    if !owes_stored && !depends && !flow.split_owes(&held.hold) {
         return None;
     }
     let neighbour = match held.latest.neighbour() {
         Some(neighbour) => *neighbour,
-        None if owes_stored => snooped.headers.neighbour(),
+        None if owes_stored || depends => snooped.headers.neighbour(),
         None => return None,
     };
+    let guests_offset = snooped.accepted.offsets().map_or(0, |offsets| offsets.seq);
     Some(Promise {
         key: *key,
         guest_mac: neighbour.guest_mac,
         next_hop_mac: neighbour.next_hop_mac,
         snd_una: flow.snd_una,
         snd_nxt: flow.snd_nxt,
-        promised: held.hold.split_ack(flow.snd_una),
+        promised: held.hold.split_ack(flow.snd_una).wrapping_sub(guests_offset),
         rcv_nxt: if owes_stored { snooped.snoop.given_nxt() } else { flow.rcv_nxt },
     })
 }
@@ -351,7 +356,9 @@ impl Port {
     /// ledger has them to be refused by the next one.
     pub fn end(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
         self.thinning.end(&mut self.core, &mut out.to_guest);
+        self.show(place, out);
         for id in self.core.table.ids() {
             self.break_promise(id, out);
         }
@@ -361,6 +368,7 @@ impl Port {
     /// Ends a connection of which the guest has been promised what cannot be delivered.
     pub(super) fn break_promise(&mut self, id: FlowId, out: &mut Out) {
         let Some(broken) = Broken::find(&self.core, id) else { return };
+        out.to_guest.extend(self.core.table.get(id).and_then(end_of_handshake));
         let slot = self.core.table.get_mut(id).and_then(|entry| entry.held.slot.take());
         self.forget(id);
         broken.reset(out);

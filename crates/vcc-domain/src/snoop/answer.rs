@@ -109,7 +109,7 @@ impl Answer<'_> {
 
 /// The guest's link and IP headers in front of `tcp_bytes`, without ECT (RFC 3168, 6.1.4). As the
 /// packet cannot be fragmented, its IPv4 identification has no meaning (RFC 6864, 4.1).
-fn headers_of(headers: &Headers, tcp_bytes: usize) -> Vec<u8> {
+pub(super) fn headers_of(headers: &Headers, tcp_bytes: usize) -> Vec<u8> {
     let (ip_at, tcp_at) = (usize::from(headers.ip_at), usize::from(headers.tcp_at));
     let mut bytes = Vec::with_capacity(tcp_at + tcp_bytes + APPENDED_BYTES);
     bytes.extend_from_slice(&headers.bytes[..tcp_at]);

@@ -1,18 +1,22 @@
 //! What a port keeps to acknowledge in a guest's name: what the guest's frames look like, and copies
 //! of what was promised.
 
+mod accepted;
 mod answer;
 mod blocks;
 mod copies;
 mod sharing;
 mod sound;
 
-use vcc_engine::{FlowState, Hold, Snoop, sys};
+use std::net::IpAddr;
+
+use vcc_engine::{FlowKey, FlowState, Hold, Snoop, sys};
 
 use crate::frame::Frame;
 use crate::handover::{Frames, LinkRow, SnoopRow, SnoopedRow};
 use crate::neighbours;
 use crate::parse::Parsed;
+pub(crate) use accepted::{Accepted, Listener, Numbers, Offsets, Terms, Waits};
 pub(crate) use answer::{Answer, Made};
 pub(crate) use blocks::{blocks, strip_promised};
 pub(crate) use copies::{Copies, Current, moved, renewed};
@@ -51,6 +55,9 @@ pub(crate) struct Snooped {
     pub stored_end: Option<u32>,
     /// The peer's FIN, which waits until the guest has all data before it, with its sequence number.
     pub fin: Option<(u32, Frame)>,
+    /// What the port has answered in the guest's name, and the flags and options of the peer's SYN.
+    pub accepted: Accepted,
+    pub syn_shape: Option<(u16, u16)>,
     /// Stored data waits for the guest's ring.
     pub is_starved: bool,
     /// What is stored behind holes, the latest first, as SACK blocks report it (RFC 2018, 4).
@@ -67,6 +74,8 @@ impl Snooped {
             tsval: self.tsval,
             copies: self.copies.frames().map(|frame| frames.push(frame)).collect(),
             stored_end: self.stored_end,
+            accepted: self.accepted.row(frames),
+            fin: self.fin.as_ref().map(|(seq, fin)| (*seq, frames.push(fin))),
         })
     }
 
@@ -123,7 +132,7 @@ impl Snooped {
 
     /// When the guest is asked for its window.
     pub(crate) fn probe_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
-        let is_due = self.snoop.probes() && !is_reset(flow);
+        let is_due = self.snoop.probes() && !is_reset(flow) && !self.accepted.waits();
         is_due.then(|| self.copies.probe_ns(heard_ns))
     }
 
@@ -219,6 +228,20 @@ impl Headers {
     fn row(&self) -> LinkRow {
         let bytes = self.bytes[..self.tcp_at.into()].to_vec();
         LinkRow { bytes, ip_at: self.ip_at, tcp_at: self.tcp_at }
+    }
+
+    /// To the peer of this connection, at this MAC address.
+    fn redirect(&mut self, key: &FlowKey, peer_mac: &[u8]) {
+        self.bytes[..MAC_BYTES].copy_from_slice(peer_mac);
+        let ip = &mut self.bytes[self.ip_at.into()..self.tcp_at.into()];
+        match key.peer().ip() {
+            IpAddr::V4(peer) => {
+                ip[IPV4_DESTINATION_AT..][..4].copy_from_slice(&peer.octets());
+            }
+            IpAddr::V6(peer) => {
+                ip[IPV6_DESTINATION_AT..][..16].copy_from_slice(&peer.octets());
+            }
+        }
     }
 
     fn from_row(LinkRow { bytes, ip_at, tcp_at }: &LinkRow) -> Option<Self> {

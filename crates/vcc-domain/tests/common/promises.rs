@@ -78,6 +78,12 @@ impl Promises {
     pub fn leaves(&mut self, frame: &[u8], partial: bool) {
         let Some(segment) = Segment::read(frame) else { return };
         assert!(segment.is_right(frame, partial), "a checksum is wrong");
+        if self.ring_nxt.is_none() && segment.has(SYN) && segment.has(ACK) {
+            // The port accepts in the guest's name.
+            let edge = segment.ack.wrapping_add(segment.window.into());
+            (self.ring_nxt, self.scale) = (Some(segment.ack), segment.wscale);
+            (self.guest_ack, self.edge, self.edge_max) = (segment.ack, edge, edge);
+        }
         let (Some(nxt), true) = (self.ring_nxt, segment.has(ACK)) else { return };
         if segment.has(SYN) || segment.has(RST) {
             return;

@@ -91,26 +91,31 @@ pub struct Host {
     pub received_bytes: u64,
 }
 
+fn socket(Setup { timestamps, nagle, receive_bytes, .. }: Setup) -> tcp::Socket<'static> {
+    let buffer = |bytes| tcp::SocketBuffer::new(vec![0; bytes]);
+    let mut socket = tcp::Socket::new(buffer(receive_bytes), buffer(BUFFER_BYTES));
+    // No delayed ACKs, as in the yardstick's receiver.
+    socket.set_ack_delay(None);
+    socket.set_nagle_enabled(nagle);
+    socket.set_tsval_generator(timestamps.then_some(|| 1));
+    socket
+}
+
 fn address(side: Side) -> IpAddress {
     IpAddress::v4(192, 0, 2, if side == Side::Guest { 1 } else { 2 })
 }
 
 impl Host {
-    pub fn new(side: Side, Setup { ip_mtu, timestamps, nagle, receive_bytes }: Setup) -> Self {
+    pub fn new(side: Side, setup: Setup) -> Self {
+        let ip_mtu = setup.ip_mtu;
         let mut card = Card { ip_mtu, received: VecDeque::new(), sent: VecDeque::new() };
         let mac = EthernetAddress([2, 0, 0, 0, 0, side as u8 + 1]);
         let mut interface = Interface::new(Config::new(mac.into()), &mut card, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             addresses.push(IpCidr::new(address(side), 24)).expect("room for one address");
         });
-        let buffer = |bytes| tcp::SocketBuffer::new(vec![0; bytes]);
-        let mut connection = tcp::Socket::new(buffer(receive_bytes), buffer(BUFFER_BYTES));
-        // No delayed ACKs, as in the yardstick's receiver.
-        connection.set_ack_delay(None);
-        connection.set_nagle_enabled(nagle);
-        connection.set_tsval_generator(timestamps.then_some(|| 1));
         let mut sockets = SocketSet::new(Vec::new());
-        let socket = sockets.add(connection);
+        let socket = sockets.add(socket(setup));
         Host {
             side,
             card,
@@ -125,6 +130,15 @@ impl Host {
         }
     }
 
+    /// Another connection, of a host that knows its neighbour. What has arrived is lost.
+    pub fn renew(&mut self, setup: Setup) {
+        self.card.received.clear();
+        self.sockets.remove(self.socket);
+        self.socket = self.sockets.add(socket(setup));
+        (self.stream_bytes, self.written_bytes, self.received_bytes) = (0, 0, 0);
+        self.closes = false;
+    }
+
     fn connection(&mut self) -> &mut tcp::Socket<'static> {
         self.sockets.get_mut(self.socket)
     }
@@ -134,9 +148,18 @@ impl Host {
     }
 
     pub fn open(&mut self) {
+        self.open_from(PORT + 1);
+    }
+
+    pub fn open_from(&mut self, port: u16) {
         let peer = (address(self.side.other()), PORT);
         let socket = self.sockets.get_mut::<tcp::Socket>(self.socket);
-        socket.connect(self.interface.context(), peer, PORT + 1).expect("it is closed");
+        socket.connect(self.interface.context(), peer, port).expect("it is closed");
+    }
+
+    /// Ends the connection by a RST.
+    pub fn abort(&mut self) {
+        self.connection().abort();
     }
 
     /// Starts to send a stream.

@@ -4,6 +4,7 @@
 //! With Nagle's algorithm smoltcp sends no partial segment while data is in flight. By default it
 //! does not accept timestamps.
 
+mod accept;
 #[path = "../common/mod.rs"]
 mod common;
 mod delay;

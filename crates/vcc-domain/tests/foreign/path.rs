@@ -12,7 +12,7 @@ use crate::common::promises::Promises;
 use crate::common::rng::Rng;
 use crate::common::segment::Segment;
 use crate::common::watch::Watch;
-use crate::host::Host;
+use crate::host::{Host, Setup};
 
 /// The one-way delay.
 pub const DELAY_US: u64 = 10_000;
@@ -140,7 +140,7 @@ impl Network {
         let plain =
             sys::vcc_params { feedback: 0, act: sys::ACT_WINDOW as u8, receive: 0, ..params.0 };
         let plain = Params(plain);
-        let act = u32::from(params.0.act);
+        let (act, receive) = (u32::from(params.0.act), u32::from(params.0.receive));
         let watch = || {
             let mut watch = Watch::new(Side::Guest.salt());
             watch.splits = act == sys::ACT_SPLIT;
@@ -157,13 +157,10 @@ impl Network {
             sent: 0,
             impairments: Impairments::default(),
             rng: Rng::new(0),
-            watch: (act != sys::ACT_WINDOW).then(watch),
+            // It compares the guest's numbers with those on the wire.
+            watch: (act != sys::ACT_WINDOW && receive != sys::RECEIVE_ACCEPT).then(watch),
             held_max_bytes: 0,
-            promises: (params.0.receive != 0).then(|| {
-                let mut promises = Promises::default();
-                promises.buffers = u32::from(params.0.receive) == sys::RECEIVE_BUFFER;
-                promises
-            }),
+            promises: (receive != sys::RECEIVE_GUEST).then(|| promises_of(receive)),
             turns: None,
             ring_frames: if params.0.receive != 0 { 256 } else { usize::MAX },
             missed_frames: 0,
@@ -183,6 +180,16 @@ impl Network {
     pub fn connect(&mut self, opener: Side) {
         self.hosts[opener.other() as usize].listen();
         self.hosts[opener as usize].open();
+    }
+
+    /// Both hosts forget their connection, and all frames under way are lost.
+    pub fn renew_hosts(&mut self, setups: [Setup; 2]) {
+        for (host, setup) in self.hosts.iter_mut().zip(setups) {
+            host.renew(setup);
+        }
+        self.under_way.clear();
+        let receive = self.port().params().0.receive.into();
+        self.promises = self.promises.take().map(|_| promises_of(receive));
     }
 
     pub fn host(&mut self, side: Side) -> &mut Host {
@@ -292,7 +299,7 @@ impl Network {
             }
             self.tell_room(side);
         }
-        self.now_us = self.next_us().clamp(self.now_us, end_us);
+        self.now_us = self.next_us().unwrap_or(end_us).clamp(self.now_us, end_us);
         for side in Side::BOTH {
             let mut out = Out::default();
             self.ports[side as usize].advance(self.now_us * NS_PER_US, &mut out);
@@ -338,7 +345,8 @@ impl Network {
         true
     }
 
-    fn next_us(&mut self) -> u64 {
+    /// None: nobody waits for anything.
+    fn next_us(&mut self) -> Option<u64> {
         let now_us = self.now_us;
         let arrival_us = self.under_way.peek().map(|Reverse(next)| next.0);
         let (turns, discarded_frames) = (self.turns, self.discarded_frames);
@@ -351,7 +359,7 @@ impl Network {
         });
         let ports_us = self.ports.iter().filter_map(Port::next_deadline_ns);
         let ports_us = ports_us.map(|at_ns| at_ns.div_ceil(NS_PER_US));
-        works_us.chain(ports_us).chain(arrival_us).min().expect("somebody waits for something")
+        works_us.chain(ports_us).chain(arrival_us).min()
     }
 
     /// Sends a frame of a host through its port onto the wire.
@@ -463,6 +471,12 @@ impl Network {
             mark_ce(ip);
         }
     }
+}
+
+fn promises_of(receive: sys::vcc_receive) -> Promises {
+    let mut promises = Promises::default();
+    promises.buffers = receive >= sys::RECEIVE_BUFFER;
+    promises
 }
 
 fn ipv4_header(frame: &mut [u8]) -> Option<&mut [u8]> {

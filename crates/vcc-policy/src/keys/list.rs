@@ -171,8 +171,9 @@ pub static KEYS: &[Key] = &[
             engine!(receive),
             "At a port with a buffer: leave data that arrives to the guest to acknowledge (guest); \
              [acknowledge](driver-domain.md#snoop) what lies in the guest's receive ring, so that the \
-             peer need not wait until the guest runs (ring); or what lies in a buffer of the port, too, \
-             beyond the guest's own window (buffer).",
+             peer need not wait until the guest runs (ring); what lies in a buffer of the port, too, \
+             beyond the guest's own window (buffer); or [SYNs](driver-domain.md#accept) as well, as the guest \
+             has answered others (accept).",
         )
     },
     Key {

@@ -12,7 +12,7 @@ use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
 use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes};
 use crate::parse::{Parsed, parse};
 use crate::receipt::Receipt;
-use crate::snoop::Snooped;
+use crate::snoop::{Accepted, Snooped};
 use crate::table::{Entry, FlowId, Room};
 use vcc_engine::FlowKey;
 use vcc_net::seq::{after, before};
@@ -67,7 +67,8 @@ impl Port {
         }
         let (connections, max) = (state.connections.len(), self.max_flows());
         for (row, number) in state.connections.iter().zip(1..) {
-            let coming = Coming::read(row, fields, frames).ok_or(CannotTakeOver::Row(number))?;
+            let coming = Coming::read(self.core.now_ns, row, fields, frames);
+            let coming = coming.ok_or(CannotTakeOver::Row(number))?;
             if let Some(macs) = row.macs {
                 self.emitter.neighbours.insert(&coming.key, macs.neighbour());
             }
@@ -140,6 +141,7 @@ impl Port {
         }
         let id = self.core.table.find(&key)?;
         self.core.table.end_handshake(id);
+        self.accepting.arrive(key, &snooped.accepted);
         self.core.treatments.come_under(&mut flow, rule);
         let entry = self.core.table.get_mut(id)?;
         (entry.state, entry.held, entry.snooped) = (flow, held, snooped);
@@ -152,9 +154,11 @@ impl Port {
         self.core.note_time(now_ns);
         self.split.resume();
         self.core.note_full();
+        let place = out.to_guest.len();
         for id in self.core.table.ids() {
             self.go_on_with(id, out);
         }
+        self.show(place, out);
     }
 
     fn go_on_with(&mut self, id: FlowId, out: &mut Out) {
@@ -222,7 +226,7 @@ fn retained(waiting: Waiting, now_us: u32) -> Kept {
 
 impl Coming {
     /// None if there can be no such connection.
-    fn read(row: &Travelling, fields: &Fields, frames: &mut Taken) -> Option<Self> {
+    fn read(now_ns: u64, row: &Travelling, fields: &Fields, frames: &mut Taken) -> Option<Self> {
         let it = row.flow.connection(fields)?;
         let key = FlowKey::new(it.guest, it.peer, it.vlan);
         let flow = it.state;
@@ -263,7 +267,7 @@ impl Coming {
         let has_hold = held.hold.0.begun != 0 || (sent.is_empty() && queue.is_empty());
         let is_state = u32::from(held.hold.0.state) <= sys::HOLD_DRAINING;
         let (snooped, copies) = match &row.snooped {
-            Some(row) => snooped(row, &key, frames)?,
+            Some(row) => snooped(now_ns, row, &key, frames)?,
             None => (Snooped::default(), Vec::new()),
         };
         (has_hold && is_state).then_some(Coming { key, flow, held, snooped, sent, queue, copies })
@@ -271,6 +275,7 @@ impl Coming {
 }
 
 fn snooped(
+    now_ns: u64,
     row: &SnoopedRow,
     key: &FlowKey,
     frames: &mut Taken,
@@ -281,5 +286,16 @@ fn snooped(
         (parsed.key == *key).then_some((frame, parsed))
     };
     let copies = row.copies.iter().map(|frame| to_guest(*frame)).collect::<Option<_>>()?;
-    Some((Snooped::from_row(row)?, copies))
+    let mut snooped = Snooped::from_row(row)?;
+    if let Some(accepted) = row.accepted {
+        let take = |row| to_guest(row).map(|(frame, _)| frame);
+        snooped.accepted = Accepted::from_row(now_ns, accepted, take)?;
+    }
+    if let Some((seq, fin)) = row.fin {
+        snooped.fin = Some((seq, to_guest(fin)?.0));
+    }
+    let Snoop(sys::vcc_snoop { begun, guest_ack, guest_edge, .. }) = snooped.snoop;
+    let has_window = guest_edge != guest_ack;
+    let is_state = !snooped.accepted.depends() || begun != 0;
+    (is_state && !(snooped.accepted.waits() && has_window)).then_some((snooped, copies))
 }

@@ -13,8 +13,10 @@ impl Port {
     /// that continues elsewhere is not busy.
     pub fn end_waits(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
+        let place = out.to_guest.len();
         self.send_acks(out);
         self.thinning.end(&mut self.core, &mut out.to_guest);
+        self.show(place, out);
     }
 
     /// The port's state of the guest's connections, for [`Port::take_over`] of another; and their

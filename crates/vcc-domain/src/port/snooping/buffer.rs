@@ -53,7 +53,7 @@ impl Snooping {
         }
         let Some(Entry { state: flow, snooped, .. }) = core.table.get(id) else { return false };
         let receive = u32::from(core.treatments.params_of(flow).0.receive);
-        let may_store = receive == sys::RECEIVE_BUFFER && !self.is_withheld;
+        let may_store = receive >= sys::RECEIVE_BUFFER && !self.is_withheld;
         snooped.snoop.0.begun != 0 && (may_store || snooped.snoop.has_stored())
     }
 
@@ -89,7 +89,11 @@ impl Snooping {
         let segment = parsed.segment;
         let (stamp, sent) = (parsed.tsval(), held.hold.split_ack(flow.snd_nxt));
         let room = self.room_for(snooped, params);
-        let way = flow.receive_way(&snooped.snoop, params, &room, &segment, sent, stamp);
+        let mut way = flow.receive_way(&snooped.snoop, params, &room, &segment, sent, stamp);
+        let is_fin = segment.payload_bytes == 0 && u32::from(segment.flags) & sys::TCP_FIN != 0;
+        if snooped.accepted.waits() && is_fin && way == sys::WAY_PASS {
+            way = sys::WAY_FIN;
+        }
         let (given, ts_recent) = (snooped.snoop.given_nxt(), snooped.snoop.0.ts_recent);
         if way == sys::WAY_PASS {
             // The guest takes its timestamp, so what follows has none before.
@@ -156,7 +160,8 @@ impl Snooping {
         let Some(Entry { key, state: flow, held, snooped, .. }) = core.table.get_mut(id) else {
             return;
         };
-        if is_reset(flow) || !(snooped.snoop.has_stored() || snooped.fin.is_some()) {
+        let has_some = snooped.snoop.has_stored() || snooped.fin.is_some();
+        if is_reset(flow) || !has_some || snooped.accepted.waits() {
             return;
         }
         let current = snooped.current(flow, &held.hold);

@@ -29,9 +29,10 @@ use network::LoggedFabric;
 use pace::Pace;
 use plan::Timeline;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use vcc_domain::Port;
+use vcc_domain::{IsnHash, Port};
 use vcc_fabric::{Fabric, HostId, mac_of};
 use vcc_net::random::mix;
 use vcc_results::result::{EmulatorReport, Lateness, RunData};
@@ -63,10 +64,16 @@ pub fn check(scenario: &Scenario) -> Result<()> {
 fn port(translation: &Translation) -> Port {
     let (params, buffer) = (translation.params, translation.buffer);
     let mut port = Port::with_buffer(params, MAX_FLOWS as usize, buffer);
+    port.set_isn_hash(isn_hash());
     if translation.is_shadow() {
         port.trace();
     }
     port
+}
+
+/// A run repeats itself, so its keys are constant.
+fn isn_hash() -> IsnHash {
+    Arc::new(|key| BuildHasherDefault::<DefaultHasher>::default().hash_one(key))
 }
 
 /// What happens to a host's port.

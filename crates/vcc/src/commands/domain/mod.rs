@@ -1,6 +1,7 @@
 mod promises;
 mod ruled;
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,14 +118,21 @@ fn port(arguments: &Arguments, terms: Option<Terms>) -> (Port, bool, String) {
             size_bytes: arguments.buffer_kib.map_or(default.size_bytes, |kib| kib << 10),
             policy: arguments.buffer_policy.unwrap_or(default.policy),
         };
-        let port = Port::with_buffer(params, max_flows as usize, buffer);
+        let port = with_isn_hash(Port::with_buffer(params, max_flows as usize, buffer));
         return (port, wants_ledger(&params), how(&params));
     };
     let wants_ledger = terms.wants_ledger();
     let Terms { rules, buffer, max_flows, text } = terms;
-    let mut port = Port::with_buffer(Params::default(), max_flows as usize, buffer);
+    let mut port = with_isn_hash(Port::with_buffer(Params::default(), max_flows as usize, buffer));
     port.set_rules(rules);
     (port, wants_ledger, text)
+}
+
+/// Its keys are random, so no peer can guess the sequence numbers (RFC 6528, 3).
+fn with_isn_hash(mut port: Port) -> Port {
+    let keyed = RandomState::new();
+    port.set_isn_hash(Arc::new(move |key| keyed.hash_one(key)));
+    port
 }
 
 fn how(params: &Params) -> String {

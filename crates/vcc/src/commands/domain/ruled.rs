@@ -76,7 +76,7 @@ impl Terms {
 
 /// May a port promise what only it has?
 pub fn wants_ledger(params: &Params) -> bool {
-    params.0.act == Act::Split.number() || params.0.receive == Receive::Buffer.number()
+    params.0.act == Act::Split.number() || params.0.receive >= Receive::Buffer.number()
 }
 
 fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {

@@ -1,5 +1,6 @@
 //! What happens at ports.
 
+use super::super::isn_hash;
 use super::dice::Dice;
 use super::{CHANGES_FOR_NS, CHANGES_FROM_NS, MS};
 use crate::scenario::{Change, MAX_FLOWS};
@@ -11,13 +12,14 @@ use vcc_fabric::HostId;
 
 const UNDERLAYS: [&str; 4] = ["reno-ecn", "dctcp", "cubic", "reno"];
 const ACTS: [Act; 3] = [Act::Window, Act::Hold, Act::Split];
-const RECEIVES: [Receive; 6] = [
+const RECEIVES: [Receive; 7] = [
     Receive::Guest,
     Receive::Guest,
     Receive::Guest,
     Receive::Guest,
     Receive::Ring,
     Receive::Buffer,
+    Receive::Accept,
 ];
 
 pub fn params(dice: &mut Dice) -> Params {
@@ -87,6 +89,7 @@ impl Ledger for Memory {
 /// nothing else.
 fn replace(port: &mut Port, memory: &Arc<Memory>, now_ns: u64, out: &mut Out) {
     *port = Port::with_buffer(*port.params(), MAX_FLOWS as usize, BufferSpec::default());
+    port.set_isn_hash(isn_hash());
     let promises = memory.take();
     port.keep_ledger(memory.clone());
     port.end_promises(now_ns, promises, out);
