@@ -1,7 +1,8 @@
 //! Judges metrics by the bounds of the experiment file.
 
 use super::numbers::{number, reach};
-use super::{CaseReport, Expectation, MetricReport};
+use super::{CaseReport, Expectation, MetricReport, RunReport};
+use crate::result::statistics::median;
 use crate::result::{Reach, Stack};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::fmt;
 pub struct Verdict {
     pub metric: String,
     pub judgement: Judgement,
-    /// The median, or its quotient with that of another case; none if there is nothing to judge.
+    /// The median, or that of the quotients with another case; none if there is nothing to judge.
     pub value: Option<f64>,
     /// Confidence interval of the value over all possible runs.
     pub reach: Option<Reach>,
@@ -86,9 +87,10 @@ impl Bench<'_> {
         let (value, reach) = match &base {
             None => (own.map(|own| own.median), own.map(|own| own.reach)),
             Some(base) => {
-                let both = own.zip(base.and_then(|base| base.metrics.get(metric)));
-                let value = both.map(|(own, base)| own.median / base.median);
-                (value, both.and_then(|(own, base)| own.reach.over(base.reach)))
+                let quotients = base.map(|base| quotients(metric, case, base)).unwrap_or_default();
+                let is_finite = quotients.iter().all(|quotient| quotient.is_finite());
+                let reach = Reach::from_values(&quotients);
+                (median(&quotients), reach.filter(|_| is_finite))
             }
         };
         let is_compared = base.is_none_or(|base| base.is_some_and(|base| base.valid));
@@ -102,6 +104,16 @@ impl Bench<'_> {
         let metric = metric.into();
         Some(Verdict { metric, judgement, value, reach, min, max, relative_to, spread })
     }
+}
+
+/// Of the valid runs that both cases have with the same seed: they share chance and, on a live machine,
+/// their time, so their quotient says more than that of two medians.
+fn quotients(metric: &str, case: &CaseReport, base: &CaseReport) -> Vec<f64> {
+    let value_of = |run: &RunReport| run.metrics.get(metric).copied().filter(|_| run.valid);
+    let seeds: BTreeMap<u64, f64> =
+        base.runs.iter().filter_map(|run| Some((run.seed, value_of(run)?))).collect();
+    let quotient = |run: &RunReport| Some(value_of(run)? / seeds.get(&run.seed)?);
+    case.runs.iter().filter_map(quotient).collect()
 }
 
 /// Is a run farther from the median than this share of it?

@@ -35,16 +35,6 @@ impl Reach {
             certainty: certainty(count, left_out),
         })
     }
-
-    /// The range of the quotient of two medians. Their runs are independent, so the certainty is at
-    /// least the product of both certainties. None if the base may be 0.
-    pub fn over(self, base: Self) -> Option<Self> {
-        (self.low >= 0.0 && base.low > 0.0).then(|| Self {
-            low: self.low / base.high,
-            high: self.high / base.low,
-            certainty: self.certainty * base.certainty,
-        })
-    }
 }
 
 /// Confidence of the interval that leaves out so many of `count` runs at either end.
@@ -109,13 +99,5 @@ mod tests {
             let share = held.count() as f64 / f64::from(trials);
             assert!((share - claimed).abs() < 0.01, "{count} runs: {share}, not {claimed}");
         }
-    }
-
-    #[test]
-    fn a_quotient_reaches_as_far_as_both_and_is_less_sure() {
-        let (one, base) = (reach_of(5), Reach { low: 2.0, high: 4.0, certainty: 0.5 });
-        let quotient = Reach { low: 0.25, high: 2.5, certainty: 0.46875 };
-        assert_eq!(one.over(base), Some(quotient));
-        assert_eq!(one.over(Reach { low: 0.0, ..base }), None, "x over 0 has no reach");
     }
 }

@@ -5,12 +5,17 @@ const RUNS: u32 = 3;
 
 fn case(name: &str, values: &[f64]) -> CaseReport {
     let metrics = MetricReport::over(values, None).map(|report| ("ratio".to_owned(), report));
+    let run = |(seed, value): (u64, &f64)| RunReport {
+        seed,
+        metrics: [("ratio".to_owned(), *value)].into(),
+        ..crate::report::tests::run(true)
+    };
     CaseReport {
         name: name.into(),
         valid: true,
         metrics: metrics.into_iter().collect(),
         verdicts: Vec::new(),
-        runs: Vec::new(),
+        runs: (1..).zip(values).map(run).collect(),
     }
 }
 
@@ -111,6 +116,26 @@ fn a_relation_is_a_quotient_and_needs_both_cases() {
     cases[1].valid = false;
     let verdicts = judged(&mut cases, &relation("other"), Stack::NewReno, Some(RUNS));
     assert_eq!(verdicts[0].judgement, Judgement::NotJudged, "over what does not count");
+}
+
+/// Runs that differ by chance, in both cases alike.
+#[test]
+fn a_relation_is_judged_run_by_run() {
+    let same = Expectation {
+        relative_to: Some("other".into()),
+        max: Some(1.02),
+        ..Expectation::default()
+    };
+    let by_chance = [5.0, 9.0, 7.0, 6.0, 8.0];
+    let mut cases = [case("own", &by_chance), case("other", &by_chance)];
+    let [verdict] = &judged(&mut cases, &same, Stack::NewReno, Some(RUNS))[..] else { panic!() };
+    assert_eq!((verdict.judgement, verdict.value), (Judgement::Holds, Some(1.0)));
+    assert_eq!(verdict.reach.map(|it| (it.low, it.high, it.certainty)), Some((1.0, 1.0, 0.9375)));
+    // The other's run of that seed is invalid.
+    cases[1].runs[1].valid = false;
+    cases[0].runs[1].metrics.insert("ratio".into(), 900.0);
+    let [verdict] = &judged(&mut cases, &same, Stack::NewReno, Some(RUNS))[..] else { panic!() };
+    assert_eq!(verdict.judgement, Judgement::Holds);
 }
 
 /// One seed of ten that stalls changes no median.
