@@ -35,6 +35,8 @@ pub struct FlowView {
     /// With the open wait for the guest.
     pub state: FlowState,
     pub limit: Limit,
+    /// Its treatment has `act = "hold"`.
+    pub holds: bool,
     /// Kept in the buffer of its port; None at a port in the kernel, which has none.
     pub held_bytes: Option<u64>,
     /// Acknowledged by its port in the name of the peer or the guest; None likewise.
@@ -61,6 +63,7 @@ impl FlowView {
             port: place.port.clone(),
             tenant: place.tenant.clone(),
             limit: flow.state.limited_by(params, now_us),
+            holds: u32::from(params.0.act) == sys::ACT_HOLD,
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
             state: flow.state.with_open_wait(params, now_us),

@@ -2,7 +2,21 @@
 
 use vcc_engine::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
 
+use crate::flow::FlowView;
 use crate::units;
+
+/// Of a guest behind `hold` that does not fill the buffer, with the remedy.
+pub fn text_of(flow: &FlowView) -> String {
+    let text = text(flow.limit);
+    let is_short = matches!(flow.limit, Limit::Guest(Unused::Window { .. }));
+    if !(flow.holds && is_short && flow.held_bytes == Some(0)) {
+        return text;
+    }
+    format!(
+        "{text}; nothing is held, as with Reno and CUBIC in slow start: install vcc-guest in the guest, or \
+         use `act = \"split\"`"
+    )
+}
 
 pub fn text(limit: Limit) -> String {
     match limit {
@@ -190,6 +204,27 @@ mod tests {
             ),
         ] {
             assert_eq!(text(limit), expected);
+        }
+    }
+
+    #[test]
+    fn the_remedy_for_an_empty_buffer_of_hold_is_named() {
+        let unused = Unused::Window { used_bytes: 2000, window_bytes: 14_400 };
+        let mut flow = crate::testing::flow("10.0.0.1:1", "10.0.0.2:2");
+        flow.limit = Limit::Guest(unused);
+        for (holds, held_bytes, limit, helps) in [
+            (true, Some(0), Limit::Guest(unused), true),
+            (true, Some(5), Limit::Guest(unused), false),
+            (false, Some(0), Limit::Guest(unused), false),
+            (true, None, Limit::Guest(unused), false),
+            (true, Some(0), Limit::Closed, false),
+        ] {
+            (flow.holds, flow.held_bytes, flow.limit) = (holds, held_bytes, limit);
+            assert_eq!(
+                text_of(&flow).contains("install vcc-guest"),
+                helps,
+                "{holds} {held_bytes:?}"
+            );
         }
     }
 }

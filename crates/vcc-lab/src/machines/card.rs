@@ -148,6 +148,9 @@ impl Card {
             format!("(nc -ll -p {LISTENING_PORT} -e sh -c 'cat >/dev/null' </dev/null &)"),
             format!("(nc -ll -p {ECHO_PORT} -e cat </dev/null &)"),
         ];
+        if case.without_hystart {
+            lines.push("echo 0 >/sys/module/tcp_cubic/parameters/hystart".into());
+        }
         lines.extend((0..case.busy).map(|_| COMPUTE.to_owned()));
         lines.extend(sizes.iter().map(|bytes| format!("head -c {bytes} /dev/zero >/tmp/{bytes}")));
         for line in lines {

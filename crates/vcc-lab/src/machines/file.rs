@@ -54,6 +54,9 @@ pub struct Parameters {
     /// The guest's congestion control, if it is not its kernel's.
     #[serde(default)]
     pub congestion_control: Option<String>,
+    /// Its CUBIC leaves slow start without HyStart.
+    #[serde(default)]
+    pub without_hystart: bool,
     /// Without neighbours: the core is the guest's.
     #[serde(default)]
     pub alone: bool,

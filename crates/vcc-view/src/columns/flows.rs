@@ -127,7 +127,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "Limited by",
         "limited_by_text",
         Text,
-        |flow| limit::text(flow.limit).into(),
+        |flow| limit::text_of(flow).into(),
         "what limits the rate at present, in words and figures",
     )
     .page(Page::Detail),
