@@ -17,6 +17,8 @@ pub(super) enum Event {
     /// The peer sends a segment, which the guest's ring takes. The host's card has verified its
     /// checksum, or has left that to the port.
     Received { is_verified: bool },
+    /// The guest's ring has room for as many segments: it takes turns.
+    Room { segs: u32 },
     /// The port sends the acknowledgement that is due to the guest.
     Promise,
 }

@@ -46,6 +46,16 @@ const SNOOP: &[Case] = &[
         0,
     ),
 ];
+const RECEIVED: Event = Event::Received { is_verified: true };
+const BUFFER: &[Case] = &[Case {
+    name: "buffer",
+    what: "a segment to the guest under `receive = buffer` that its ring has no room for: it is stored, half \
+           of it acknowledged, and given to the guest with its next turn",
+    events: &[RECEIVED, RECEIVED, Event::Room { segs: 1024 }, Event::Room { segs: 0 }],
+    times: SEGS_PER_TURN / 2,
+    leaving_segs: 0,
+    bulk: true,
+}];
 const WINDOW: &[Case] = &[
     one_way("pass", "new data under `act = \"window\"`", DATA, SEGS_PER_TURN),
     one_way("pass_ack", "an ACK under `act = \"window\"`", ACK, 0),
@@ -99,9 +109,10 @@ pub(super) fn subjects() -> Result<Vec<Subject>> {
     let acting = |act| sys::vcc_params { act: act as u8, ..Params::default().0 };
     let [window, hold, split] = [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT].map(acting);
     let retransmit = sys::vcc_params { retransmit: 1, ..hold };
+    let buffer = sys::vcc_params { receive: sys::RECEIVE_BUFFER as u8, ..window };
     let snoop = sys::vcc_params { receive: sys::RECEIVE_RING as u8, ..window };
     // What is sent before the first turn: nothing, the window, or as much again, which is held.
-    let plan: [(sys::vcc_params, &[Case], Event, u32); 9] = [
+    let plan: [(sys::vcc_params, &[Case], Event, u32); 10] = [
         (window, WINDOW, single, 0),
         (hold, AT_ONCE, single, 0),
         (hold, HOLD, single, 1),
@@ -111,6 +122,7 @@ pub(super) fn subjects() -> Result<Vec<Subject>> {
         (hold, BULK_TSO, large, 2),
         (hold, BULK_TSO_GRO, large, 2),
         (snoop, SNOOP, single, 0),
+        (buffer, BUFFER, Event::Room { segs: 0 }, 1),
     ];
     plan.into_iter()
         .map(|(params, cases, data, windows)| {

@@ -28,6 +28,7 @@ const ROUND_TRIPS_OF_START: u32 = 20;
 enum Step {
     FromGuest(Frame),
     ToGuest(Frame),
+    Room(ReceiveRing),
     Promise,
 }
 
@@ -37,6 +38,8 @@ pub(super) struct Talk {
     snoops: bool,
     /// Does it acknowledge in the peer's name?
     splits: bool,
+    /// The guest's, as it was reported last.
+    ring: ReceiveRing,
     now_ns: u64,
     /// The guest's next new data, and the peer's next acknowledgement.
     seq: u32,
@@ -60,6 +63,7 @@ impl Talk {
             port,
             snoops,
             splits,
+            ring: RING,
             now_ns: 0,
             seq,
             acked: seq,
@@ -101,7 +105,7 @@ impl Talk {
     pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
         let each_segs = match data {
             Event::Data { segs } | Event::Ack { segs } => segs,
-            Event::Received { .. } | Event::Promise => 1,
+            Event::Received { .. } | Event::Room { .. } | Event::Promise => segs,
         };
         for _ in 0..segs / each_segs {
             self.play(data);
@@ -187,10 +191,15 @@ impl Talk {
                 self.port.advance(self.now_ns, &mut self.out);
                 Verdict::Held
             }
+            Step::Room(ring) => {
+                self.ring = *ring;
+                self.port.set_room(self.now_ns, *ring, &mut self.out);
+                Verdict::Held
+            }
             Step::ToGuest(frame) => {
                 let (verdict, receipt) = self.port.to_guest(self.now_ns, frame, &mut self.out);
                 if verdict == Verdict::Pass && self.snoops {
-                    self.port.set_room(self.now_ns, RING, &mut self.out);
+                    self.port.set_room(self.now_ns, self.ring, &mut self.out);
                     let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
                     self.port.placed(self.now_ns, taken, receipt, &mut self.out);
                 }
@@ -213,6 +222,7 @@ impl Talk {
                 Step::FromGuest(frame)
             }
             Event::Promise => Step::Promise,
+            Event::Room { segs } => Step::Room(ReceiveRing { free_segs: segs, ..RING }),
             Event::Received { is_verified } => {
                 let packet = Packet {
                     macs: [MACS[1], MACS[0]],
