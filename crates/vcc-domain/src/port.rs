@@ -185,7 +185,8 @@ impl Port {
         }
         let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
-        let shown = self.snooping.shown(&self.core, id);
+        let stores = self.snooping.stores(&self.core, id);
+        let shown = if stores { Snooping::shown(&self.core, id) } else { None };
         let reset_seq = self.snooping.reset_seq(&self.core, id, parsed.segment.flags);
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
@@ -197,7 +198,7 @@ impl Port {
         Repair::to_guest(&mut self.core, id, (frame, parsed), before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
         let mut stored = None;
-        if verdict == Verdict::Pass && hears && self.snooping.stores(&self.core, id) {
+        if verdict == Verdict::Pass && hears && stores {
             let receipt = stored.insert(Receipt::of_rewritten(read.clone(), &action));
             if !self.store(id, (frame, receipt), shown, out) {
                 verdict = Verdict::Held;

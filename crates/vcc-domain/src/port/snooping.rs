@@ -14,7 +14,7 @@ use crate::parse::Parsed;
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite_header;
 use crate::snoop::{
-    Accepted, Answer, Current, Made, Sharing, Snooped, blocks, is_reset, is_sound, strip_promised,
+    Accepted, Answer, Made, Sharing, Snooped, blocks, is_reset, is_sound, strip_promised,
 };
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
@@ -134,18 +134,12 @@ impl Snooping {
         self.copied_bytes
     }
 
-    /// Bytes of copies that have come, and that are free again.
-    fn add_copied(&mut self, kept_bytes: u32, freed_bytes: u32) {
-        self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
-    }
-
     /// What was promised for a guest that comes from another host, with copies of it. Under any rules
     /// here, it is not taken back.
     pub(super) fn arrive(&mut self, snooped: &mut Snooped, copies: Vec<(Frame, Parsed)>) {
         self.is_on |= snooped.snoop.0.begun != 0;
         for (frame, parsed) in copies {
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, &parsed);
-            self.add_copied(kept_bytes, freed_bytes);
+            self.copied_bytes = kept_beside(self.copied_bytes, snooped, frame, &parsed);
         }
     }
 
@@ -181,8 +175,7 @@ impl Snooping {
         let has_space = !is_behind_hole || self.copied_bytes < BEHIND_HOLES_MAX_BYTES;
         let mut is_now = u32::from(placed.answer) == sys::ANSWER_NOW;
         if placed.keep != 0 && has_space {
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed);
-            self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
+            self.copied_bytes = kept_beside(self.copied_bytes, snooped, frame, parsed);
             note_sender(&mut self.sharing, now_ns, key, snooped, segment);
             is_now |= cover(flow, snooped, treated.params());
         }
@@ -245,7 +238,7 @@ impl Snooping {
         let begins = snooped.note_promise(now_ns, owed);
         // It takes what it was given again: more of it, at the pace of its acknowledgements.
         if snooped.copies.is_repairing() && snooped.snoop.is_promise_due() && ack != before {
-            let current = Current::new(flow, &held.hold, snooped.snoop.0.ts_recent);
+            let current = snooped.current(flow, &held.hold);
             to_guest.extend(snooped.given_again(now_ns, AGAIN_AT_ONCE, current));
         }
         let has_blocks = u32::from(parsed.segment.options) & sys::OPT_SACK != 0;
@@ -390,7 +383,7 @@ impl Snooping {
         let Entry { key, state: flow, held, snooped, .. } = core.table.get_mut(id)?;
         let snoop = &snooped.snoop.0;
         let takes = after(snoop.guest_edge, snoop.guest_ack);
-        let current = Current::new(flow, &held.hold, snoop.ts_recent);
+        let current = snooped.current(flow, &held.hold);
         snooped.copies.note_refusal(self.heard_ns, takes);
         if snooped.copies.refusals() <= REFUSALS_MAX {
             to_guest.extend(snooped.given_again(now_ns, 1, current));
@@ -459,6 +452,12 @@ impl Snooping {
         let Some(due_ns) = dues.into_iter().flatten().min() else { return };
         self.timers.set(&mut snooped.timer_ns, due_ns.max(core.now_ns), key);
     }
+}
+
+/// Keeps a copy of a frame. Returns the bytes of all copies of the port then, of which there were so many.
+fn kept_beside(copied_bytes: u32, snooped: &mut Snooped, frame: Frame, parsed: &Parsed) -> u32 {
+    let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed);
+    copied_bytes + kept_bytes - freed_bytes
 }
 
 /// Data of the peer has come.

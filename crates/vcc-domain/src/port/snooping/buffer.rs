@@ -3,7 +3,8 @@
 use vcc_engine::sys;
 
 use super::{
-    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, note_sender,
+    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, kept_beside,
+    note_sender,
 };
 use crate::frame::Frame;
 use crate::hold::strip_sack;
@@ -36,10 +37,7 @@ pub(in crate::port) enum Arrives {
 }
 
 impl Snooping {
-    pub(in crate::port) fn shown(&self, core: &Core, id: FlowId) -> Option<Shown> {
-        if !self.is_on {
-            return None;
-        }
+    pub(in crate::port) fn shown(core: &Core, id: FlowId) -> Option<Shown> {
         let Entry { state: flow, held, .. } = core.table.get(id)?;
         let ack = held.hold.split_ack(flow.snd_una);
         Some(Shown { ack, window: flow.window_shown, right_edge: flow.right_edge })
@@ -75,7 +73,7 @@ impl Snooping {
         (frame, receipt): (&mut Frame, &mut Receipt),
         before: Option<Shown>,
     ) -> Arrives {
-        let shown = self.shown(core, id);
+        let shown = Self::shown(core, id);
         let (now_ns, now_us) = (core.now_ns, core.now_us());
         let Some(Entry { key, state: flow, held, snooped, .. }) = core.table.get_mut(id) else {
             return Arrives::Passes;
@@ -135,8 +133,7 @@ impl Snooping {
         if stored.keep != 0 {
             strip_sack(frame, &mut parsed);
             let kept = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-            let (kept_bytes, freed_bytes) = snooped.copies.keep(kept, &parsed);
-            self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
+            self.copied_bytes = kept_beside(self.copied_bytes, snooped, kept, &parsed);
             snooped.note_stored();
             if is_behind_hole {
                 let end = segment.seq.wrapping_add(segment.payload_bytes);
