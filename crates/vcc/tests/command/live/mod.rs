@@ -1,5 +1,6 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
+mod accepted;
 mod cpu;
 mod moving;
 mod recorded;

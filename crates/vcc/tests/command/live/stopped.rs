@@ -19,7 +19,7 @@ use crate::CommandOutput;
 const BEFORE_BYTES: usize = 3_000_000;
 const STOPPED_BYTES: usize = 30_000;
 
-fn is_acknowledged(stream: &TcpStream) -> bool {
+pub fn is_acknowledged(stream: &TcpStream) -> bool {
     let mut left_bytes: libc::c_int = 0;
     // SAFETY: SIOCOUTQ, which has this name too, writes an int.
     let status = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut left_bytes) };
