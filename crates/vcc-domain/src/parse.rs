@@ -80,11 +80,10 @@ pub(crate) fn parse_into(
     parse_either::<false>(frame, direction, parsed)
 }
 
-/// The part of a guest's segment in the first fragment. None: it is a later one, or no header is
-/// whole.
-pub(crate) fn parse_first_fragment(frame: &Frame) -> Option<Parsed> {
+/// The part of a segment in the first fragment. None: it is a later one, or no header is whole.
+pub(crate) fn parse_first_fragment(frame: &Frame, direction: Direction) -> Option<Parsed> {
     let mut parsed = Parsed::default();
-    parse_either::<true>(frame, Direction::FromGuest, &mut parsed).ok()?;
+    parse_either::<true>(frame, direction, &mut parsed).ok()?;
     Some(parsed)
 }
 

@@ -42,10 +42,14 @@ use crate::parse::{Parsed, parse, parse_into};
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite;
 use crate::table::{Entry, FlowId};
-use crate::timer;
+use crate::timer::{self, NS_PER_MS};
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
+/// An accepted connection whose last data or FIN one end lacks is ended after such a silence of both: longer
+/// than between retransmissions of either (RFC 6298, 2.5).
+const UNFINISHED_MS: u32 = 127_000;
+const UNFINISHED_LOOK_MS: u32 = 1000;
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// As the engine has the time since when there is a port.
@@ -164,7 +168,7 @@ impl Port {
         let place = out.to_guest.len();
         let (verdict, receipt) = self.take_to_guest(frame, out);
         self.show(place, out);
-        (self.show_passing(verdict, frame), receipt)
+        self.show_passing(verdict, frame, receipt)
     }
 
     #[inline(always)]
@@ -182,6 +186,9 @@ impl Port {
         };
         if self.core.is_corrupt(id, frame, parsed) {
             return (Verdict::Pass, Receipt::unread());
+        }
+        if self.accepting.is_on() && self.challenges(id, &parsed.segment, out) {
+            return (Verdict::Drop, Receipt::unread());
         }
         let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
@@ -344,7 +351,13 @@ impl Port {
         let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
         let is_ruled = self.core.treatments.epoch() != 0;
         let known = known.filter(|id| !is_ruled || self.settle_rule(*id));
-        self.split.refuse_ended(&self.core, direction, frame, parsed, out)?;
+        // Its guest has its own numbers, and the port has answered for it.
+        let is_accepted = self.accepting.is_on()
+            && direction == Direction::FromGuest
+            && known.and_then(|id| self.core.table.get(id)).is_some_and(Entry::depends);
+        if !is_accepted {
+            self.split.refuse_ended(&self.core, direction, frame, parsed, out)?;
+        }
         match known {
             Some(id) => Ok(id),
             None => self.core.create(direction, parsed),
@@ -519,6 +532,7 @@ impl Port {
     /// The flow's deadline expired.
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
         let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
+        let depends = self.core.table.get(id).is_some_and(Entry::depends);
         let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {
             return;
         };
@@ -529,7 +543,12 @@ impl Port {
         }
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) && !snooped.snoop.has_stored() {
-            if snooped.accepted.depends() {
+            let silent_ms = ((now_ns / NS_PER_MS) as u32).wrapping_sub(flow.last_seen_ms);
+            if depends && u32::from(flow.stage) == sys::STAGE_CLOSED && silent_ms < UNFINISHED_MS {
+                self.core.table.set_look(id, timer::after_ms(now_ns, UNFINISHED_LOOK_MS));
+                return;
+            }
+            if depends {
                 // Without the port, its ends do not understand each other.
                 self.break_promise(id, out);
             }

@@ -10,8 +10,9 @@ use vcc_engine::{FlowState, Minisock, Params, half_open_max};
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
 use crate::minisocks::Minisocks;
-use crate::snoop::Snooped;
-use vcc_engine::FlowKey;
+use crate::snoop::{Snooped, is_reset};
+use vcc_engine::{FlowKey, sys};
+use vcc_net::seq::after;
 
 /// All that the port has of a flow.
 #[derive(Clone)]
@@ -29,6 +30,17 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn look_ns(&self) -> u64 {
         self.look_ns
+    }
+
+    /// Do its ends not understand each other without the port (`engine/accept.h`)? Until the connection was
+    /// reset, or both have all of it.
+    pub(crate) fn depends(&self) -> bool {
+        let Entry { state: flow, snooped, .. } = self;
+        let is_acknowledged =
+            flow.flight_bytes() == 0 && !after(flow.rcv_nxt, snooped.snoop.0.guest_ack);
+        let is_over =
+            u32::from(flow.stage) == sys::STAGE_CLOSED && (is_reset(flow) || is_acknowledged);
+        snooped.accepted.depends() && !is_over
     }
 
     /// It may give way to newer ones.

@@ -2,7 +2,7 @@
 
 use vcc_engine::{FlowState, Params, sys};
 
-const NS_PER_MS: u64 = 1_000_000;
+pub(crate) const NS_PER_MS: u64 = 1_000_000;
 
 /// Minimum interval between two deadlines of a flow without emission.
 pub(crate) const LOOK_MIN_MS: u32 = sys::LOOK_MIN_MS;

@@ -139,7 +139,7 @@ pub(crate) enum AcceptedRow {
     /// What the guest's numbers lack of those that the peer knows.
     Joined { seq: u32, tsval: u32 },
     /// The peer's SYN and its ACK, and what the guest has to answer.
-    Waits { syn: FrameRow, ack: Option<FrameRow>, flags: u16, options: u16, mss: u16, wscale: u8 },
+    Waits { syn: FrameRow, ack: Option<FrameRow>, flags: u16, options: u16, wscale: u8 },
 }
 
 /// A connection that continues elsewhere, with the port's state of it. Its frames are named in this

@@ -11,7 +11,8 @@ use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::icmp;
 use crate::parse::{Parsed, parse, parse_first_fragment};
-use crate::snoop::{Accepted, Listener, Numbers, Offsets, Terms, Waits, has_right_sums};
+use crate::receipt::Receipt;
+use crate::snoop::{Accepted, Listener, Numbers, Offsets, Snooped, Terms, Waits, has_right_sums};
 use crate::table::{Entry, FlowId};
 use vcc_net::wire::*;
 
@@ -23,8 +24,11 @@ const ISN_TICK_US: u64 = 4;
 /// A guest that has not answered a SYN for this long may have closed the port.
 const KNOWN_NS: u64 = 600 * 1_000_000_000;
 const LISTENERS_MAX: usize = 64;
-/// More SYNs at a time than so many, which the guest has not answered, reach it unanswered.
+/// More SYNs at a time than so many, of which the guest's answer or the peer's ACK is outstanding, reach the
+/// guest unanswered.
 const WAITS_MAX: usize = 256;
+/// While there are so many, whether some have ended is looked up no more often.
+const LOOK_AGAIN_NS: u64 = 100_000_000;
 
 /// What a port keeps to accept connections in its guest's name.
 #[derive(Clone, Default)]
@@ -32,8 +36,10 @@ pub(super) struct Accepting {
     isn_hash: Option<IsnHash>,
     /// Where the guest listens, by its address and port; the last one that answered is the last here.
     listeners: VecDeque<(FlowKey, Listener)>,
-    /// Connections that the guest has not answered; some may have ended since.
+    /// Connections that the guest or the peer has not answered; some may have ended since.
     waits: Vec<FlowKey>,
+    /// When there may be room for others again.
+    room_ns: u64,
     /// The treatment has had `receive = "accept"`.
     is_on: bool,
 }
@@ -91,57 +97,87 @@ impl Accepting {
     fn has_room(&mut self, core: &Core) -> bool {
         let max_flows = core.table.max_flows().try_into().unwrap_or(u32::MAX);
         let most = WAITS_MAX.min(half_open_max(max_flows) as usize);
-        if self.waits.len() >= most {
-            let waits = |key: &FlowKey| {
-                core.table.of_key(key).is_some_and(|entry| entry.snooped.accepted.waits())
+        if self.waits.len() >= most && self.room_ns <= core.now_ns {
+            let waits = |Entry { state: flow, snooped, .. }: &Entry| {
+                let is_open = u32::from(flow.stage) >= sys::STAGE_ESTABLISHED;
+                snooped.accepted.waits() || (snooped.accepted.depends() && !is_open)
             };
-            self.waits.retain(waits);
+            self.waits.retain(|key| core.table.of_key(key).is_some_and(waits));
+            self.room_ns = core.now_ns + LOOK_AGAIN_NS;
         }
         self.waits.len() < most
     }
 
-    /// Adjusts a frame that is about to leave for the guest. False: the guest must not have it, because it
-    /// has not answered the SYN.
-    fn shows(&self, core: &mut Core, frame: &mut Frame) -> bool {
+    /// Adjusts a frame that is about to leave for the guest.
+    fn show(&self, core: &mut Core, frame: &mut Frame) -> Shows {
         let Ok(parsed) = parse(frame, Direction::ToGuest) else {
-            adjust_quote(core, frame);
-            return true;
+            return adjust_part(core, frame);
         };
-        let Some(id) = core.table.find(&parsed.key) else { return true };
-        let Some(Entry { snooped, .. }) = core.table.get_mut(id) else { return true };
+        let Some(id) = core.table.find(&parsed.key) else { return Shows::AsItIs };
+        let Some(Entry { state: flow, snooped, .. }) = core.table.get_mut(id) else {
+            return Shows::AsItIs;
+        };
         let flags = u32::from(parsed.segment.flags);
         match &mut snooped.accepted {
-            Accepted::No => true,
+            Accepted::No => Shows::AsItIs,
             Accepted::Joined(offsets) => {
                 offsets.adjust_to_guest(frame, &parsed);
-                true
+                Shows::Changed
             }
-            Accepted::Waits(_) if flags & (sys::TCP_SYN | sys::TCP_RST) != 0 => true,
+            // Before the peer has acknowledged the port's number, it may be another connection's.
+            Accepted::Waits(_)
+                if flags & (sys::TCP_SYN | sys::TCP_RST) != 0
+                    || u32::from(flow.stage) < sys::STAGE_ESTABLISHED =>
+            {
+                Shows::AsItIs
+            }
             Accepted::Waits(waits) => {
-                if parsed.segment.payload_bytes == 0 {
+                let ends = parsed.segment.payload_bytes == 0
+                    && parsed.segment.ack == flow.snd_una
+                    && has_right_sums(frame, &parsed);
+                if ends {
                     waits.ack = Some(frame.clone());
                 }
-                false
+                Shows::Not
             }
             // Its acknowledgement is of a number that the guest does not have.
-            Accepted::Ended => {
-                let is_reset = flags & sys::TCP_RST != 0;
-                if is_reset {
-                    *frame = reset(&parsed, parsed.segment.seq, &frame.bytes);
-                }
-                is_reset || flags & sys::TCP_SYN != 0
+            Accepted::Ended if flags & sys::TCP_RST != 0 => {
+                *frame = reset(&parsed, parsed.segment.seq, &frame.bytes);
+                Shows::Changed
             }
+            Accepted::Ended if flags & sys::TCP_SYN != 0 => Shows::AsItIs,
+            Accepted::Ended => Shows::Not,
         }
     }
 }
 
-/// A router quotes the numbers that it has seen.
-fn adjust_quote(core: &Core, frame: &mut Frame) {
-    let Some(quote) = icmp::too_big(frame) else { return };
-    let Some(Entry { snooped, .. }) = core.table.of_key(&quote.key) else { return };
-    if let Some(offsets) = snooped.accepted.offsets() {
+/// What becomes of a frame to the guest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    AsItIs,
+    Changed,
+    /// The guest has not answered the SYN.
+    Not,
+}
+
+/// A router quotes the numbers that it has seen, and a first fragment has a header.
+fn adjust_part(core: &Core, frame: &mut Frame) -> Shows {
+    if let Some(parsed) = parse_first_fragment(frame, Direction::ToGuest) {
+        if let Some(offsets) = offsets(core, &parsed.key) {
+            offsets.adjust_to_guest(frame, &parsed);
+        }
+        return Shows::Changed;
+    }
+    if let Some(quote) = icmp::too_big(frame)
+        && let Some(offsets) = offsets(core, &quote.key)
+    {
         quote.set_seq(frame, quote.message.seq.wrapping_sub(offsets.seq));
     }
+    Shows::Changed
+}
+
+fn offsets(core: &Core, key: &FlowKey) -> Option<Offsets> {
+    core.table.of_key(key)?.snooped.accepted.offsets()
 }
 
 /// A RST to the guest, which it believes by its sequence number alone; `beside`: a frame between the
@@ -174,9 +210,18 @@ pub(super) fn repeats_handshake(core: &Core, id: FlowId, segment: &Segment) -> b
     })
 }
 
-/// Has the peer's SYN begun a connection that the guest has not answered?
-fn is_unanswered(flow: &FlowState) -> bool {
+/// Has the peer begun a connection, of which one end has not answered?
+fn is_half_open(flow: &FlowState) -> bool {
     !flow.has(sys::FLOW_GUEST_OPENED) && u32::from(flow.stage) < sys::STAGE_ESTABLISHED
+}
+
+/// The peer's SYN. If it is repeated in another shape, the guest may answer either.
+fn note_shape(flow: &FlowState, snooped: &mut Snooped, seq: u32, shape: Option<(u16, u16)>) {
+    let is_repeated = snooped.syn_seq == seq && flow.has(sys::FLOW_SYN_SEEN_PEER);
+    let is_same = !is_repeated || snooped.syn_shape.is_none() || snooped.syn_shape == shape;
+    let is_known = !is_repeated || snooped.syn_shape.is_some();
+    snooped.syn_shape = shape.filter(|_| is_same && is_known);
+    snooped.syn_seq = seq;
 }
 
 impl Port {
@@ -191,41 +236,46 @@ impl Port {
     pub(super) fn accept(&mut self, id: FlowId, syn: &Frame, out: &mut Out) {
         let (now_ns, now_us) = (self.core.now_ns, self.core.now_us());
         let Ok(parsed) = parse(syn, Direction::ToGuest) else { return };
+        let depends = self.core.table.get(id).is_some_and(Entry::depends);
         let Some(Entry { key, state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
             return;
         };
-        let key = *key;
-        if u32::from(parsed.segment.flags) & sys::TCP_ACK != 0 || !is_unanswered(flow) {
+        let (key, seq) = (*key, parsed.segment.seq);
+        if u32::from(parsed.segment.flags) & sys::TCP_ACK != 0 || !is_half_open(flow) {
             return;
         }
-        let terms = Terms::read(syn, &parsed);
-        snooped.syn_shape = terms.map(Terms::shape);
-        let receive = u32::from(self.core.treatments.params_of(flow).0.receive);
-        let accepts = receive == sys::RECEIVE_ACCEPT && !self.snooping.is_withheld();
-        let is_same = parsed.segment.seq.wrapping_add(1) == snooped.snoop.0.irs_nxt;
-        let is_again = snooped.accepted.waits() && is_same;
-        if snooped.accepted.offsets().is_some() {
+        let shape = Terms::read(syn, &parsed).map(Terms::shape);
+        let is_again = snooped.accepted.waits();
+        if snooped.accepted.offsets().is_some() && depends {
             // The guest has answered it, and does so again.
+            return;
+        }
+        if is_again && shape != snooped.syn_shape {
             return;
         }
         if !is_again {
             snooped.accepted = Accepted::No;
+            note_shape(flow, snooped, seq, shape);
         }
+        // An answer of the guest's own is on its way.
+        let is_answered = flow.has(sys::FLOW_SYN_SEEN_GUEST) && !is_again;
+        let receive = u32::from(self.core.treatments.params_of(flow).0.receive);
+        let accepts = receive == sys::RECEIVE_ACCEPT && !self.snooping.is_withheld();
         let (iss, tsval) = (flow.iss, snooped.tsval);
-        let Some(shape) = snooped.syn_shape.filter(|_| accepts) else { return };
+        let Some(shape) = snooped.syn_shape.filter(|_| accepts && !is_answered) else { return };
         let Some(hash) = self.accepting.isn_hash.clone() else { return };
-        if !has_right_sums(syn, &parsed) || !(is_again || self.accepting.has_room(&self.core)) {
+        if !(is_again || self.accepting.has_room(&self.core)) {
             return;
         }
         let Some(listener) = self.accepting.find(&self.core, &key, shape) else { return };
+        if !listener.is_for_it(syn, &parsed) {
+            return;
+        }
         let hash = hash(&key);
+        let isn = (hash as u32).wrapping_add((now_us / ISN_TICK_US) as u32);
         let numbers = Numbers {
-            seq: if is_again {
-                iss
-            } else {
-                (hash as u32).wrapping_add((now_us / ISN_TICK_US) as u32)
-            },
-            ack: parsed.segment.seq.wrapping_add(1),
+            seq: if is_again { iss } else { isn },
+            ack: seq.wrapping_add(1),
             tsval: if is_again { tsval } else { (hash >> 32) as u32 },
             tsecr: parsed.segment.tsval,
         };
@@ -233,8 +283,12 @@ impl Port {
         let Some(mut answer) = listener.answer(&key, syn, numbers) else { return };
         let Ok(mut parsed) = parse(&answer, Direction::FromGuest) else { return };
         parsed.segment.now_us = now_us;
+        // The guest itself has sent nothing.
+        let heard_ns = self.snooping.heard_ns();
         let to_guest = &mut out.to_guest;
         self.snooping.absorb(&mut self.core, id, (&mut answer, &mut parsed), to_guest);
+        self.snooping.set_heard_ns(heard_ns);
+        self.split.note_answer(&key, &parsed.segment);
         let place = out.to_fabric.len();
         if self.leave(id, &mut answer, &parsed, out) == Verdict::Pass {
             out.to_fabric.insert(place, answer);
@@ -250,6 +304,24 @@ impl Port {
         self.core.table.end_handshake(id);
         self.core.counters.count(sys::COUNT_ACCEPTED);
         self.snooping.set_timer(&mut self.core, id);
+    }
+
+    /// Is it a SYN of another connection into one that was accepted, and that an end has not answered yet? It
+    /// may be forged, so it is answered with an ACK: a peer that has begun anew resets the old one (RFC 9293,
+    /// 3.10.7.4; RFC 5961, 4).
+    pub(super) fn challenges(&mut self, id: FlowId, segment: &Segment, out: &mut Out) -> bool {
+        let Some(Entry { state: flow, snooped, .. }) = self.core.table.get(id) else {
+            return false;
+        };
+        let is_syn = u32::from(segment.flags) & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
+        let is_pending =
+            snooped.accepted.waits() || (snooped.accepted.depends() && is_half_open(flow));
+        let is_same = segment.seq.wrapping_add(1) == snooped.snoop.0.irs_nxt;
+        let is_other = is_syn && is_pending && !is_same;
+        if is_other {
+            self.answer(id, out);
+        }
+        is_other
     }
 
     /// A segment of the guest, before anything else reads it: gives it the numbers that the peer knows.
@@ -279,9 +351,10 @@ impl Port {
                 }
                 None
             }
-            Accepted::Waits(_) => Some(self.hear_waiting(id, frame, parsed, out)),
+            Accepted::Waits(_) => self.hear_waiting(id, frame, parsed, out),
             Accepted::Ended => {
-                if u32::from(flow.stage) != sys::STAGE_CLOSED {
+                let begins = parsed.segment.flags & both == sys::TCP_SYN as u16;
+                if begins || u32::from(flow.stage) != sys::STAGE_CLOSED {
                     snooped.accepted = Accepted::No;
                     return None;
                 }
@@ -304,31 +377,37 @@ impl Port {
         }
     }
 
-    /// The guest sends something on a connection that waits for its answer to the SYN.
+    /// The guest sends something on a connection that waits for its answer to the SYN. None: it is of another
+    /// connection, which the SYN did not belong to.
     fn hear_waiting(
         &mut self,
         id: FlowId,
         frame: &Frame,
         parsed: &Parsed,
         out: &mut Out,
-    ) -> Verdict {
-        self.snooping.note_heard(&self.core);
-        let Some(Entry { state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
-            return Verdict::Drop;
-        };
-        let Accepted::Waits(waits) = &mut snooped.accepted else { return Verdict::Drop };
+    ) -> Option<Verdict> {
+        self.snooping.set_heard_ns(self.core.now_ns);
+        let Entry { state: flow, snooped, .. } = self.core.table.get_mut(id)?;
+        let Accepted::Waits(waits) = &mut snooped.accepted else { return None };
         let (flags, terms) = (u32::from(parsed.segment.flags), waits.terms);
         let refuses = flags & sys::TCP_RST != 0 && parsed.segment.ack == snooped.snoop.0.irs_nxt;
         if !refuses && !snooped.snoop.accept_joins(&parsed.segment) {
-            // A connection before this one: its end is as old as the peer's (RFC 9293, 3.10.7.3).
+            let is_old = flags & sys::TCP_ACK != 0 && flags & (sys::TCP_RST | sys::TCP_SYN) == 0;
+            if is_old && is_half_open(flow) {
+                // The SYN was forged, or the guest has a connection from before it: its peer decides.
+                self.forget(id);
+                return Some(Verdict::Pass);
+            }
+            // The peer has acknowledged the port's number, so it has no other connection (RFC 9293,
+            // 3.10.7.1).
             if flags & sys::TCP_ACK != 0 && flags & sys::TCP_RST == 0 {
                 refuse(frame, parsed, out);
             }
-            return Verdict::Drop;
+            return Some(Verdict::Drop);
         }
         if refuses || Terms::read(frame, parsed) != Some(terms) {
             self.break_accepted(id, out);
-            return Verdict::Drop;
+            return Some(Verdict::Drop);
         }
         let offsets = Offsets {
             seq: flow.iss.wrapping_sub(parsed.segment.seq),
@@ -339,8 +418,9 @@ impl Port {
         self.note_listener(id, frame, parsed);
         out.to_guest.extend(ack);
         self.give(id, out);
+        self.split.record(&mut self.core, id);
         self.snooping.set_timer(&mut self.core, id);
-        Verdict::Held
+        Some(Verdict::Held)
     }
 
     /// The guest does not answer the SYN, or not as the port has: both ends see the end (law 16).
@@ -351,6 +431,21 @@ impl Port {
         }
         self.core.counters.count(sys::COUNT_PROMISE_BROKEN);
         self.break_promise(id, out);
+        if let Some(Entry { snooped, .. }) = self.core.table.get_mut(id) {
+            snooped.accepted = Accepted::Ended;
+        }
+    }
+
+    /// Ends accepted connections that the peer has not acknowledged yet.
+    pub(super) fn break_handshakes(&mut self, out: &mut Out) {
+        if !self.accepting.is_on() {
+            return;
+        }
+        for id in self.core.table.ids() {
+            if self.core.table.get(id).is_some_and(|it| it.depends() && is_half_open(&it.state)) {
+                self.break_promise(id, out);
+            }
+        }
     }
 
     /// The timer of a connection that waits for the guest's answer: the SYN again, or the end.
@@ -380,17 +475,27 @@ impl Port {
     #[cold]
     fn show_all(&mut self, from: usize, out: &mut Out) {
         let mut added = out.to_guest.split_off(from);
-        added.retain_mut(|frame| self.accepting.shows(&mut self.core, frame));
+        added.retain_mut(|frame| self.accepting.show(&mut self.core, frame) != Shows::Not);
         out.to_guest.append(&mut added);
     }
 
-    /// The verdict for a frame that would pass to the guest, which is adjusted.
+    /// The verdict for a frame that would pass to the guest, which is adjusted. What was read of it before is
+    /// of no use then.
     #[inline]
-    pub(super) fn show_passing(&mut self, verdict: Verdict, frame: &mut Frame) -> Verdict {
-        let hides = self.accepting.is_on()
-            && verdict == Verdict::Pass
-            && !self.accepting.shows(&mut self.core, frame);
-        if hides { Verdict::Held } else { verdict }
+    pub(super) fn show_passing(
+        &mut self,
+        verdict: Verdict,
+        frame: &mut Frame,
+        receipt: Receipt,
+    ) -> (Verdict, Receipt) {
+        if !self.accepting.is_on() || verdict != Verdict::Pass {
+            return (verdict, receipt);
+        }
+        match self.accepting.show(&mut self.core, frame) {
+            Shows::AsItIs => (verdict, receipt),
+            Shows::Changed => (verdict, Receipt::unread()),
+            Shows::Not => (Verdict::Held, Receipt::unread()),
+        }
     }
 
     /// The first fragment of a segment of the guest.
@@ -398,9 +503,8 @@ impl Port {
         if !self.accepting.is_on() {
             return;
         }
-        let Some(mut parsed) = parse_first_fragment(frame) else { return };
-        let Some(Entry { snooped, .. }) = self.core.table.of_key(&parsed.key) else { return };
-        if let Some(offsets) = snooped.accepted.offsets() {
+        let Some(mut parsed) = parse_first_fragment(frame, Direction::FromGuest) else { return };
+        if let Some(offsets) = offsets(&self.core, &parsed.key) {
             offsets.adjust_from_guest(frame, &mut parsed);
         }
     }
@@ -411,8 +515,7 @@ impl Port {
             return;
         }
         let Ok(parsed) = parse(frame, Direction::ToGuest) else { return };
-        let Some(Entry { snooped, .. }) = self.core.table.of_key(&parsed.key) else { return };
-        if let Some(offsets) = snooped.accepted.offsets() {
+        if let Some(offsets) = offsets(&self.core, &parsed.key) {
             offsets.restore_to_guest(frame, &parsed);
         }
     }

@@ -129,7 +129,7 @@ impl Core {
 
     /// The flow whose segment begins with a fragment of the guest, and the segment.
     pub(super) fn of_first_fragment(&self, frame: &Frame) -> Option<(FlowId, Segment)> {
-        let mut parsed = parse_first_fragment(frame)?;
+        let mut parsed = parse_first_fragment(frame, Direction::FromGuest)?;
         parsed.segment.now_us = self.now_us();
         Some((self.table.find(&parsed.key)?, parsed.segment))
     }

@@ -84,11 +84,11 @@ impl Core {
     /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.
     /// False: it must be forgotten.
     fn settle_rule(&mut self, id: FlowId) -> bool {
+        let depends = self.table.get(id).is_some_and(Entry::depends);
         let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
-        let depends = snooped.accepted.depends();
         let is_ignored = |params: &Params| params.0.mode == Mode::Ignore.number();
         let is_free = |flow: &FlowState| {
             let owes = flow.split_owes(hold) || hold.0.held_bytes > 0 || snoop.is_promise_due();

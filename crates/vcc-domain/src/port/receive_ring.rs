@@ -152,7 +152,7 @@ impl Port {
     }
 
     /// Acknowledges in the guest's name.
-    fn answer(&mut self, id: FlowId, out: &mut Out) {
+    pub(super) fn answer(&mut self, id: FlowId, out: &mut Out) {
         let answer = self.snooping.answer(&mut self.core, id);
         self.leave_answer(id, answer, out);
     }

@@ -92,9 +92,8 @@ impl Snooping {
         self.heard_ns
     }
 
-    /// The guest has sent something that says nothing else.
-    pub(super) fn note_heard(&mut self, core: &Core) {
-        self.heard_ns = core.now_ns;
+    pub(super) fn set_heard_ns(&mut self, heard_ns: u64) {
+        self.heard_ns = heard_ns;
     }
 
     /// Is there no ledger, so that what is stored could be lost in silence?

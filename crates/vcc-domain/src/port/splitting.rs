@@ -99,6 +99,13 @@ impl Split {
         }
     }
 
+    /// The port has answered a SYN between the ends of a connection that was ended.
+    pub(super) fn note_answer(&mut self, key: &FlowKey, answer: &Segment) {
+        if let Some(refused) = self.ended.get(key) {
+            let _ = refused.judge(Direction::FromGuest, answer);
+        }
+    }
+
     /// The connections that were ended and are remembered.
     pub(super) fn ended(&self) -> impl Iterator<Item = &Promise> {
         self.ended.iter().map(|refused| &refused.promise)
@@ -289,10 +296,9 @@ impl Split {
 
 /// None: neither end has been promised what is not at the other.
 fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
-    let Entry { key, state: flow, held, snooped, .. } = core.table.get(id)?;
-    let owes_stored = snooped.owes_stored();
-    // Without the port, the ends of a connection that it has accepted do not understand each other.
-    let depends = snooped.accepted.depends() && u32::from(flow.stage) != sys::STAGE_CLOSED;
+    let entry = core.table.get(id)?;
+    let Entry { key, state: flow, held, snooped, .. } = entry;
+    let (owes_stored, depends) = (snooped.owes_stored(), entry.depends());
     if !owes_stored && !depends && !flow.split_owes(&held.hold) {
         return None;
     }

@@ -3,8 +3,8 @@
 
 use vcc_engine::{FlowKey, sys};
 
-use super::Headers;
 use super::answer::headers_of;
+use super::{Headers, is_sound};
 use crate::frame::{Direction, Frame};
 use crate::handover::{AcceptedRow, FrameRow, Frames};
 use crate::parse::{Parsed, parse};
@@ -50,10 +50,10 @@ impl Accepted {
                 Some(AcceptedRow::Joined { seq: *seq, tsval: *tsval })
             }
             Accepted::Waits(waits) => {
-                let Terms { flags, options, mss, wscale } = waits.terms;
+                let Terms { flags, options, wscale } = waits.terms;
                 let syn = frames.push(&waits.syn);
                 let ack = waits.ack.as_ref().map(|ack| frames.push(ack));
-                Some(AcceptedRow::Waits { syn, ack, flags, options, mss, wscale })
+                Some(AcceptedRow::Waits { syn, ack, flags, options, wscale })
             }
         }
     }
@@ -67,11 +67,15 @@ impl Accepted {
     ) -> Option<Self> {
         match row {
             AcceptedRow::Joined { seq, tsval } => Some(Accepted::Joined(Offsets { seq, tsval })),
-            AcceptedRow::Waits { syn, ack, flags, options, mss, wscale } => {
-                let terms = Terms { flags, options, mss, wscale };
-                let mut waits = Waits::new(now_ns, take(syn)?, terms);
+            AcceptedRow::Waits { syn, ack, flags, options, wscale } => {
+                let terms = Terms { flags, options, wscale };
+                let syn = take(syn)?;
+                let is_syn = parse(&syn, Direction::ToGuest).is_ok_and(|parsed| {
+                    u32::from(parsed.segment.flags) & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
+                });
+                let mut waits = Waits::new(now_ns, syn, terms);
                 waits.ack = ack.map(take).map_or(Some(None), |ack| ack.map(Some))?;
-                Some(Accepted::Waits(Box::new(waits)))
+                is_syn.then(|| Accepted::Waits(Box::new(waits)))
             }
         }
     }
@@ -187,13 +191,13 @@ impl Offsets {
     }
 }
 
-/// What both ends have to agree on: two SYNs, or SYN-ACKs, with the same terms are answered alike.
+/// What both ends have to agree on. The MSS is not among it: a guest takes longer segments, too, and may
+/// announce another one on another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
     pub flags: u16,
     /// `enum vcc_option`.
     pub options: u16,
-    pub mss: u16,
     pub wscale: u8,
 }
 
@@ -208,12 +212,11 @@ impl Terms {
         is_known.then_some(Terms {
             flags: parsed.segment.flags,
             options: parsed.segment.options,
-            mss: parsed.segment.mss,
             wscale: parsed.segment.wscale,
         })
     }
 
-    /// SYNs may have another MSS or scale, and get the same answer.
+    /// SYNs may have another scale, and get the same answer.
     pub(crate) fn shape(self) -> (u16, u16) {
         (self.flags, self.options)
     }
@@ -266,7 +269,8 @@ pub(crate) struct Numbers {
 }
 
 impl Listener {
-    /// None: what the guest answers is not understood.
+    /// None: what the guest answers is not understood, or nothing may be said in its name: it echoes marks
+    /// by itself (RFC 8257, 3.2; RFC 9768).
     pub(crate) fn read(
         now_ns: u64,
         shape: (u16, u16),
@@ -274,6 +278,12 @@ impl Listener {
         parsed: &Parsed,
     ) -> Option<Self> {
         let terms = Terms::read(frame, parsed)?;
+        let classic = sys::TCP_SYN | sys::TCP_ACK | sys::TCP_ECE;
+        let echoes = u32::from(terms.flags) & !classic != 0
+            || u32::from(parsed.ip.ecn) != sys::IP_ECN_NOT_ECT;
+        if echoes {
+            return None;
+        }
         let mut headers = Headers::default();
         headers.note(frame, parsed);
         let options_at = parsed.ip.tcp_at + TCP_BYTES;
@@ -286,6 +296,11 @@ impl Listener {
             options: options_of(frame, parsed).to_vec(),
             timestamps_at: parsed.timestamps_at().map(|at| at - options_at),
         })
+    }
+
+    /// Is the SYN addressed to this guest, on the link as well, and whole?
+    pub(crate) fn is_for_it(&self, syn: &Frame, parsed: &Parsed) -> bool {
+        is_sound(syn, parsed, &self.headers)
     }
 
     /// The SYN-ACK of this connection, to the one who sent the SYN.

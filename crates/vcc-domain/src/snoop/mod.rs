@@ -55,8 +55,11 @@ pub(crate) struct Snooped {
     pub stored_end: Option<u32>,
     /// The peer's FIN, which waits until the guest has all data before it, with its sequence number.
     pub fin: Option<(u32, Frame)>,
-    /// What the port has answered in the guest's name, and the flags and options of the peer's SYN.
+    /// What the port has answered in the guest's name.
     pub accepted: Accepted,
+    /// The sequence number of the peer's SYN, and its flags and options, if the answer to one like it can be
+    /// known.
+    pub syn_seq: u32,
     pub syn_shape: Option<(u16, u16)>,
     /// Stored data waits for the guest's ring.
     pub is_starved: bool,

@@ -107,6 +107,7 @@ impl Port {
         let is_left_alone = self.core.treatments.epoch() != 0
             && params.0.mode == Mode::Ignore.number()
             && !flow.is_kept()
+            && !snooped.accepted.depends()
             && !has_frames;
         if is_left_alone {
             return Some(Ok(keeps_its_promises(&flow, &held, &snooped)));
@@ -267,7 +268,7 @@ impl Coming {
         let has_hold = held.hold.0.begun != 0 || (sent.is_empty() && queue.is_empty());
         let is_state = u32::from(held.hold.0.state) <= sys::HOLD_DRAINING;
         let (snooped, copies) = match &row.snooped {
-            Some(row) => snooped(now_ns, row, &key, frames)?,
+            Some(row) => snooped(now_ns, row, (&key, &flow), frames)?,
             None => (Snooped::default(), Vec::new()),
         };
         (has_hold && is_state).then_some(Coming { key, flow, held, snooped, sent, queue, copies })
@@ -277,7 +278,7 @@ impl Coming {
 fn snooped(
     now_ns: u64,
     row: &SnoopedRow,
-    key: &FlowKey,
+    (key, flow): (&FlowKey, &FlowState),
     frames: &mut Taken,
 ) -> Option<(Snooped, Vec<(Frame, Parsed)>)> {
     let mut to_guest = |row| {
@@ -294,8 +295,10 @@ fn snooped(
     if let Some((seq, fin)) = row.fin {
         snooped.fin = Some((seq, to_guest(fin)?.0));
     }
-    let Snoop(sys::vcc_snoop { begun, guest_ack, guest_edge, .. }) = snooped.snoop;
-    let has_window = guest_edge != guest_ack;
-    let is_state = !snooped.accepted.depends() || begun != 0;
-    (is_state && !(snooped.accepted.waits() && has_window)).then_some((snooped, copies))
+    let Snoop(sys::vcc_snoop { begun, guest_ack, guest_edge, irs_nxt, .. }) = snooped.snoop;
+    let is_untouched = guest_ack == irs_nxt && guest_edge == guest_ack;
+    let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED && !flow.has(sys::FLOW_FIN_GUEST);
+    let is_state = (!snooped.accepted.depends() || begun != 0)
+        && (!snooped.accepted.waits() || (is_untouched && is_open));
+    is_state.then_some((snooped, copies))
 }

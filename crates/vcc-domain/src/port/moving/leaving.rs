@@ -10,10 +10,12 @@ use crate::table::Entry;
 
 impl Port {
     /// Before [`Port::hand_over`]: no frames wait in the port for a busy guest, because the guest
-    /// that continues elsewhere is not busy.
+    /// that continues elsewhere is not busy. Accepted connections that the peer has not acknowledged yet
+    /// cannot move, and end.
     pub fn end_waits(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
         let place = out.to_guest.len();
+        self.break_handshakes(out);
         self.send_acks(out);
         self.thinning.end(&mut self.core, &mut out.to_guest);
         self.show(place, out);

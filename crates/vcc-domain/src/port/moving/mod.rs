@@ -32,8 +32,11 @@ impl Port {
 }
 
 /// Does the port have something of the connection that must be delivered, or that it must end?
-fn owes(Entry { state: flow, held, snooped, .. }: &Entry) -> bool {
-    flow.split_owes(&held.hold) || held.hold.0.held_bytes > 0 || snooped.snoop.is_promise_due()
+fn owes(entry: &Entry) -> bool {
+    let Entry { state: flow, held, snooped, .. } = entry;
+    let has_data =
+        flow.split_owes(&held.hold) || held.hold.0.held_bytes > 0 || snooped.snoop.is_promise_due();
+    has_data || entry.depends()
 }
 
 /// Does the connection go along? In its handshake it depends on nothing that is held or promised.

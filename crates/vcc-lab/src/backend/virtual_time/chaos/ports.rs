@@ -49,8 +49,8 @@ pub struct Memory(Mutex<Remembered>);
 #[derive(Default)]
 struct Remembered {
     promises: BTreeMap<usize, Promise>,
-    /// By the guest's port, which no two connections share.
-    ended: BTreeSet<u16>,
+    /// By the ports of both ends, of which no two connections share the sender's.
+    ended: BTreeSet<[u16; 2]>,
 }
 
 impl Memory {
@@ -58,9 +58,9 @@ impl Memory {
         self.0.lock().expect("nobody has panicked with it")
     }
 
-    /// Whether that connection has to end, because a promise was broken.
-    pub fn has_ended(&self, guest_port: u16) -> bool {
-        self.lock().ended.contains(&guest_port)
+    /// Whether the connection of that sender has to end, because a promise was broken.
+    pub fn has_ended(&self, sender_port: u16) -> bool {
+        self.lock().ended.iter().any(|ports| ports.contains(&sender_port))
     }
 
     pub fn ended(&self) -> usize {
@@ -70,7 +70,8 @@ impl Memory {
     fn take(&self) -> Vec<Promise> {
         let mut remembered = self.lock();
         let promises: Vec<_> = std::mem::take(&mut remembered.promises).into_values().collect();
-        remembered.ended.extend(promises.iter().map(|promise| promise.key.guest().port()));
+        let ports = |Promise { key, .. }: &Promise| [key.guest().port(), key.peer().port()];
+        remembered.ended.extend(promises.iter().map(ports));
         promises
     }
 }
