@@ -528,3 +528,6 @@ fn refuse(frame: &Frame, parsed: &Parsed, out: &mut Out) {
     beside[MAC_BYTES..].copy_from_slice(&frame.bytes[..MAC_BYTES]);
     out.to_guest.push(reset(parsed, parsed.segment.ack, &beside));
 }
+
+#[cfg(test)]
+mod tests;
