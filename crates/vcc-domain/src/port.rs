@@ -248,6 +248,7 @@ impl Port {
             self.repair.next_ns(),
             self.snooping.next_ns(),
             self.split.next_ack_ns(&self.core),
+            self.split.next_reset_ns(),
             self.hold.next_ns(),
             self.thinning.next_ns(),
         ];
@@ -272,6 +273,7 @@ impl Port {
         self.advance_pacing(out);
         self.advance_snooping(out);
         self.send_acks(out);
+        self.reset_again(out);
         self.thinning.advance(&mut self.core, &mut out.to_guest);
         let to_guest = &mut out.to_guest;
         let table = &self.core.table;

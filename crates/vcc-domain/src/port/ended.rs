@@ -1,6 +1,6 @@
 //! Connections that were ended because a promise could not be kept (`engine/split.h`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use vcc_engine::{Segment, sys};
 
@@ -11,6 +11,9 @@ use vcc_engine::FlowKey;
 /// What their ends still send is refused for this long: longer than an end that has not heard of it
 /// retransmits (RFC 9293, 3.8.3: R2).
 const REMEMBERED_NS: u64 = 1000 * 1_000_000_000;
+/// The RSTs may be lost, and an end that has nothing to send would never ask: they are sent again after
+/// these times.
+const AGAIN_AFTER_NS: [u64; 3] = [500_000_000, 1_500_000_000, 6_000_000_000];
 
 #[derive(Clone)]
 pub(super) struct Refused {
@@ -18,6 +21,8 @@ pub(super) struct Refused {
     pub promise: Promise,
     /// In the ledger.
     pub slot: Option<usize>,
+    /// How often its RSTs were sent again.
+    times: usize,
     /// A SYN-ACK that has passed since, by its sender and sequence number.
     answer: Option<(Direction, u32)>,
 }
@@ -59,15 +64,39 @@ pub(super) struct Ended {
     refused: HashMap<FlowKey, Refused>,
     /// In order of time; those that were removed are here to their time.
     order: VecDeque<(u64, FlowKey)>,
+    /// When RSTs are sent again; likewise.
+    again: BTreeSet<(u64, FlowKey)>,
 }
 
 impl Ended {
     pub(super) fn add(&mut self, now_ns: u64, promise: Promise, slot: Option<usize>) {
         let until_ns = now_ns.saturating_add(REMEMBERED_NS);
-        let old =
-            self.refused.insert(promise.key, Refused { until_ns, promise, slot, answer: None });
+        let refused = Refused { until_ns, promise, slot, times: 0, answer: None };
+        let old = self.refused.insert(promise.key, refused);
         debug_assert!(old.is_none(), "no connection ends twice");
         self.order.push_back((until_ns, promise.key));
+        self.again.insert((now_ns.saturating_add(AGAIN_AFTER_NS[0]), promise.key));
+    }
+
+    /// When the next RSTs are due.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.again.first().map(|(at_ns, _)| *at_ns)
+    }
+
+    /// The next connection of which RSTs are due, unless its ends may have a new one.
+    pub(super) fn next_again(&mut self, now_ns: u64) -> Option<Promise> {
+        while let Some(&(at_ns, key)) = self.again.first().filter(|(at_ns, _)| *at_ns <= now_ns) {
+            self.again.pop_first();
+            let Some(refused) = self.refused.get_mut(&key) else { continue };
+            refused.times += 1;
+            if let Some(after_ns) = AGAIN_AFTER_NS.get(refused.times) {
+                self.again.insert((at_ns.saturating_add(*after_ns), key));
+            }
+            if refused.answer.is_none() {
+                return Some(refused.promise);
+            }
+        }
+        None
     }
 
     /// A new connection has the key.
@@ -122,6 +151,25 @@ mod tests {
 
     fn forgotten(ended: &mut Ended, now_ns: u64, max: usize) -> Vec<Option<usize>> {
         std::iter::from_fn(|| ended.forget(now_ns, max).map(|refused| refused.slot)).collect()
+    }
+
+    /// Its RSTs may be lost.
+    #[test]
+    fn resets_are_due_again_three_times_unless_the_ends_begin_anew() {
+        let mut ended = Ended::default();
+        ended.add(1000, promise(1), None);
+        ended.add(1000, promise(2), None);
+        let begins = Segment { flags: (sys::TCP_SYN | sys::TCP_ACK) as u16, ..Segment::default() };
+        ended.get(&promise(2).key).expect("it").judge(Direction::FromGuest, &begins);
+        let mut at_ns = 1000;
+        for after_ns in AGAIN_AFTER_NS {
+            at_ns += after_ns;
+            assert_eq!(ended.next_ns(), Some(at_ns));
+            assert_eq!(ended.next_again(at_ns - 1), None);
+            assert_eq!(ended.next_again(at_ns), Some(promise(1)));
+            assert_eq!(ended.next_again(at_ns), None);
+        }
+        assert_eq!(ended.next_ns(), None);
     }
 
     #[test]

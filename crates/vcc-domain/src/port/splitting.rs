@@ -244,6 +244,11 @@ impl Split {
         self.record(core, id);
     }
 
+    /// When the RSTs of a connection that was ended are due again.
+    pub(super) fn next_reset_ns(&self) -> Option<u64> {
+        self.ended.next_ns()
+    }
+
     /// When an acknowledgement is due.
     pub(super) fn next_ack_ns(&self, core: &Core) -> Option<u64> {
         (!self.due.is_empty()).then_some(core.now_ns)
@@ -379,6 +384,15 @@ impl Port {
         self.forget(id);
         broken.reset(out);
         self.split.refuse(&self.core, broken.promise, slot);
+    }
+
+    /// Sends the RSTs again that are due.
+    pub(super) fn reset_again(&mut self, out: &mut Out) {
+        while let Some(promise) = self.split.ended.next_again(self.core.now_ns) {
+            if self.core.table.find(&promise.key).is_none() {
+                promise.reset([], out);
+            }
+        }
     }
 
     /// Sends the acknowledgements that are due.

@@ -281,6 +281,8 @@ fn nothing_goes_on_in_silence_after_a_kill() {
         } else if is_promised {
             expect_end(&mut network, 3600 * US_PER_S, "a kill");
             ended += 1;
+        } else {
+            assert!(transfer.is_done(&mut network), "{transfer:?}");
         }
     }
     assert!(ended > 40 && completed > 0, "{ended} ended, {completed} completed");

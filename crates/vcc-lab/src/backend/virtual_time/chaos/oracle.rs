@@ -19,13 +19,16 @@ pub fn problems(data: &RunData, memories: &[Arc<Memory>]) -> Vec<String> {
         let [sender, receiver] = &flow.transfer_ends;
         for file in 0..TRANSFERS {
             let port = FROM_PORT + number as u16 + file as u16;
-            let is_broken = memories[number].has_ended(port);
+            let is_broken = memories[number].has_ended(number, port);
             // The receiver's port may have accepted it, or stored data of it: all may have arrived by then.
-            let has_ended = is_broken || memories[GUESTS.len()].has_ended(port);
+            let is_receivers = memories[GUESTS.len()].has_ended(number, port);
+            let has_ended = is_broken || is_receivers;
             let whole = [sender, receiver].map(|ends| ends.get(&file).map(|end| end.is_whole));
             let is_right = match whole {
                 [Some(true), Some(true)] => !is_broken,
                 [Some(false), Some(_)] => has_ended,
+                // The receiver's port had accepted it, and the receiver has never heard of it.
+                [Some(false), None] => is_receivers,
                 _ => false,
             };
             if !is_right {

@@ -5,6 +5,7 @@ use super::dice::Dice;
 use super::{CHANGES_FOR_NS, CHANGES_FROM_NS, MS};
 use crate::scenario::{Change, MAX_FLOWS};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 use vcc_domain::{BufferSpec, Ledger, Out, Port, Promise};
 use vcc_engine::{Act, Mode, Params, Receive, Underlay};
@@ -49,8 +50,8 @@ pub struct Memory(Mutex<Remembered>);
 #[derive(Default)]
 struct Remembered {
     promises: BTreeMap<usize, Promise>,
-    /// By the ports of both ends, of which no two connections share the sender's.
-    ended: BTreeSet<[u16; 2]>,
+    /// By both ends.
+    ended: BTreeSet<[SocketAddr; 2]>,
 }
 
 impl Memory {
@@ -58,9 +59,16 @@ impl Memory {
         self.0.lock().expect("nobody has panicked with it")
     }
 
-    /// Whether the connection of that sender has to end, because a promise was broken.
-    pub fn has_ended(&self, sender_port: u16) -> bool {
-        self.lock().ended.iter().any(|ports| ports.contains(&sender_port))
+    /// Whether the connection of that host's port has to end, because a promise was broken.
+    pub fn has_ended(&self, sender: HostId, port: u16) -> bool {
+        let is_its = |end: &SocketAddr| {
+            let last = match end.ip() {
+                IpAddr::V4(ip) => ip.octets()[3],
+                IpAddr::V6(ip) => ip.octets()[15],
+            };
+            usize::from(last) == sender + 1 && end.port() == port
+        };
+        self.lock().ended.iter().any(|ends| ends.iter().any(is_its))
     }
 
     pub fn ended(&self) -> usize {
@@ -70,8 +78,8 @@ impl Memory {
     fn take(&self) -> Vec<Promise> {
         let mut remembered = self.lock();
         let promises: Vec<_> = std::mem::take(&mut remembered.promises).into_values().collect();
-        let ports = |Promise { key, .. }: &Promise| [key.guest().port(), key.peer().port()];
-        remembered.ended.extend(promises.iter().map(ports));
+        let ends = |Promise { key, .. }: &Promise| [key.guest(), key.peer()];
+        remembered.ended.extend(promises.iter().map(ends));
         promises
     }
 }
