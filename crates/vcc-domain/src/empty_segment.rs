@@ -25,6 +25,11 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
+    /// A RST that its receiver believes by its sequence number alone (RFC 9293, 3.10.7.4).
+    pub(crate) fn reset(direction: Direction, seq: u32) -> Self {
+        Bare { direction, seq, ack: 0, flags: sys::TCP_RST, window: 0, timestamps: None }
+    }
+
     /// Its frame, as the sender might have sent it.
     pub(crate) fn frame(&self, key: &FlowKey, neighbour: &sys::vcc_neighbour) -> Frame {
         let mut macs = [neighbour.guest_mac, neighbour.next_hop_mac];

@@ -37,18 +37,16 @@ impl Promise {
     pub(crate) fn reset(&self, starts: impl IntoIterator<Item = u32>, out: &mut Out) {
         let neighbour =
             sys::vcc_neighbour { guest_mac: self.guest_mac, next_hop_mac: self.next_hop_mac };
-        let frame = |direction, seq, ack, flags| {
-            let bare = Bare { direction, seq, ack, flags, window: 0, timestamps: None };
-            bare.frame(&self.key, &neighbour)
-        };
-        let both = sys::TCP_RST | sys::TCP_ACK;
-        out.to_guest.push(frame(Direction::ToGuest, self.rcv_nxt, self.promised, both));
+        let frame = |bare: Bare| bare.frame(&self.key, &neighbour);
+        let flags = sys::TCP_RST | sys::TCP_ACK;
+        let to_guest = Bare::reset(Direction::ToGuest, self.rcv_nxt);
+        out.to_guest.push(frame(Bare { ack: self.promised, flags, ..to_guest }));
         let ends = [self.snd_nxt, self.snd_una];
         let between = starts.into_iter().filter(|seq| !ends.contains(seq));
         for seq in ends.into_iter().take(if ends[0] == ends[1] { 1 } else { 2 }).chain(between) {
             // Without ACK: a peer that has not heard the answer to its SYN repeats that instead of giving
             // up (RFC 9293, 3.10.7.3).
-            out.to_fabric.push(frame(Direction::FromGuest, seq, 0, sys::TCP_RST));
+            out.to_fabric.push(frame(Bare::reset(Direction::FromGuest, seq)));
         }
     }
 }

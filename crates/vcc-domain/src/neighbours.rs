@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use vcc_engine::sys;
 
+use crate::frame::Direction;
 use vcc_engine::FlowKey;
 use vcc_net::wire::MAC_BYTES;
 
@@ -33,6 +34,15 @@ impl Neighbours {
     pub(crate) fn find(&self, flow: &FlowKey) -> Option<&sys::vcc_neighbour> {
         self.0.get(&place(flow))
     }
+}
+
+/// The addresses of a frame in this direction.
+pub(crate) fn between(direction: Direction, frame: &[u8]) -> sys::vcc_neighbour {
+    let mut neighbour = beside(frame);
+    if direction == Direction::ToGuest {
+        std::mem::swap(&mut neighbour.guest_mac, &mut neighbour.next_hop_mac);
+    }
+    neighbour
 }
 
 /// The addresses of a frame of the guest.

@@ -46,11 +46,11 @@ use crate::timer::{self, NS_PER_MS};
 use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
+const NS_PER_S: u64 = 1_000_000_000;
 /// An accepted connection whose last data or FIN one end lacks is ended after such a silence of both: longer
 /// than between retransmissions of either (RFC 6298, 2.5).
 const UNFINISHED_MS: u32 = 127_000;
 const UNFINISHED_LOOK_MS: u32 = 1000;
-const NS_PER_S: u64 = 1_000_000_000;
 
 /// As the engine has the time since when there is a port.
 fn seconds(ns: u64) -> u32 {

@@ -40,7 +40,7 @@ impl Entry {
             flow.flight_bytes() == 0 && !after(flow.rcv_nxt, snooped.snoop.0.guest_ack);
         let is_over =
             u32::from(flow.stage) == sys::STAGE_CLOSED && (is_reset(flow) || is_acknowledged);
-        snooped.accepted.depends() && !is_over
+        snooped.accepted.is_live() && !is_over
     }
 
     /// It may give way to newer ones.
@@ -182,7 +182,7 @@ impl Table {
     /// The connection may continue after its flow is removed.
     pub(crate) fn leave_minisock(&mut self, id: FlowId, params: &Params) {
         if let Some(Entry { key, state, snooped, .. }) = self.entries.get(id.0)
-            && !snooped.accepted.depends()
+            && !snooped.accepted.is_live()
         {
             self.minisocks.leave(*key, state, params);
         }

@@ -10,11 +10,11 @@ use super::core::Core;
 use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::icmp;
+use crate::neighbours;
 use crate::parse::{Parsed, parse, parse_first_fragment};
 use crate::receipt::Receipt;
 use crate::snoop::{Accepted, Listener, Numbers, Offsets, Snooped, Terms, Waits, has_right_sums};
 use crate::table::{Entry, FlowId};
-use vcc_net::wire::*;
 
 /// A hash of a connection that its peer cannot guess, for initial sequence numbers (RFC 6528, 3).
 pub type IsnHash = Arc<dyn Fn(&FlowKey) -> u64 + Send + Sync>;
@@ -67,7 +67,7 @@ impl Accepting {
 
     /// A connection has come with the guest.
     pub(super) fn arrive(&mut self, key: FlowKey, accepted: &Accepted) {
-        self.is_on |= accepted.depends();
+        self.is_on |= accepted.is_live();
         if accepted.waits() {
             self.waits.push(key);
         }
@@ -100,7 +100,7 @@ impl Accepting {
         if self.waits.len() >= most && self.room_ns <= core.now_ns {
             let waits = |Entry { state: flow, snooped, .. }: &Entry| {
                 let is_open = u32::from(flow.stage) >= sys::STAGE_ESTABLISHED;
-                snooped.accepted.waits() || (snooped.accepted.depends() && !is_open)
+                snooped.accepted.waits() || (snooped.accepted.is_live() && !is_open)
             };
             self.waits.retain(|key| core.table.of_key(key).is_some_and(waits));
             self.room_ns = core.now_ns + LOOK_AGAIN_NS;
@@ -142,7 +142,7 @@ impl Accepting {
             }
             // Its acknowledgement is of a number that the guest does not have.
             Accepted::Ended if flags & sys::TCP_RST != 0 => {
-                *frame = reset(&parsed, parsed.segment.seq, &frame.bytes);
+                *frame = reset(&parsed.key, parsed.segment.seq, Direction::ToGuest, frame);
                 Shows::Changed
             }
             Accepted::Ended if flags & sys::TCP_SYN != 0 => Shows::AsItIs,
@@ -180,23 +180,15 @@ fn offsets(core: &Core, key: &FlowKey) -> Option<Offsets> {
     core.table.of_key(key)?.snooped.accepted.offsets()
 }
 
-/// A RST to the guest, which it believes by its sequence number alone; `beside`: a frame between the
-/// same hosts.
-fn reset(parsed: &Parsed, seq: u32, beside: &[u8]) -> Frame {
-    let mut neighbour = sys::vcc_neighbour::default();
-    neighbour.guest_mac.copy_from_slice(&beside[..MAC_BYTES]);
-    neighbour.next_hop_mac.copy_from_slice(&beside[MAC_BYTES..2 * MAC_BYTES]);
-    let flags = sys::TCP_RST;
-    let bare =
-        Bare { direction: Direction::ToGuest, seq, ack: 0, flags, window: 0, timestamps: None };
-    bare.frame(&parsed.key, &neighbour)
+/// A RST to the guest, on the link of a frame in this direction.
+fn reset(key: &FlowKey, seq: u32, direction: Direction, frame: &Frame) -> Frame {
+    Bare::reset(Direction::ToGuest, seq).frame(key, &neighbours::between(direction, &frame.bytes))
 }
 
 /// The RST that ends the guest's part of a handshake that it has not answered yet; None: there is none.
-pub(super) fn end_of_handshake(Entry { snooped, .. }: &Entry) -> Option<Frame> {
+pub(super) fn end_of_handshake(Entry { key, snooped, .. }: &Entry) -> Option<Frame> {
     let Accepted::Waits(waits) = &snooped.accepted else { return None };
-    let parsed = parse(&waits.syn, Direction::ToGuest).ok()?;
-    Some(reset(&parsed, snooped.snoop.0.irs_nxt, &waits.syn.bytes))
+    Some(reset(key, snooped.snoop.0.irs_nxt, Direction::ToGuest, &waits.syn))
 }
 
 /// Is it the SYN or SYN-ACK of a connection that the port has accepted, once more?
@@ -206,7 +198,7 @@ pub(super) fn repeats_handshake(core: &Core, id: FlowId, segment: &Segment) -> b
             true => snooped.snoop.0.irs_nxt.wrapping_sub(1),
             false => flow.iss,
         };
-        snooped.accepted.depends() && segment.seq == begins_with
+        snooped.accepted.is_live() && segment.seq == begins_with
     })
 }
 
@@ -315,7 +307,7 @@ impl Port {
         };
         let is_syn = u32::from(segment.flags) & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
         let is_pending =
-            snooped.accepted.waits() || (snooped.accepted.depends() && is_half_open(flow));
+            snooped.accepted.waits() || (snooped.accepted.is_live() && is_half_open(flow));
         let is_same = segment.seq.wrapping_add(1) == snooped.snoop.0.irs_nxt;
         let is_other = is_syn && is_pending && !is_same;
         if is_other {
@@ -351,7 +343,7 @@ impl Port {
                 }
                 None
             }
-            Accepted::Waits(_) => self.hear_waiting(id, frame, parsed, out),
+            Accepted::Waits(_) => Some(self.hear_waiting(id, frame, parsed, out)),
             Accepted::Ended => {
                 let begins = parsed.segment.flags & both == sys::TCP_SYN as u16;
                 if begins || u32::from(flow.stage) != sys::STAGE_CLOSED {
@@ -377,18 +369,19 @@ impl Port {
         }
     }
 
-    /// The guest sends something on a connection that waits for its answer to the SYN. None: it is of another
-    /// connection, which the SYN did not belong to.
+    /// The guest sends something on a connection that waits for its answer to the SYN.
     fn hear_waiting(
         &mut self,
         id: FlowId,
         frame: &Frame,
         parsed: &Parsed,
         out: &mut Out,
-    ) -> Option<Verdict> {
+    ) -> Verdict {
         self.snooping.set_heard_ns(self.core.now_ns);
-        let Entry { state: flow, snooped, .. } = self.core.table.get_mut(id)?;
-        let Accepted::Waits(waits) = &mut snooped.accepted else { return None };
+        let Some(Entry { state: flow, snooped, .. }) = self.core.table.get_mut(id) else {
+            return Verdict::Drop;
+        };
+        let Accepted::Waits(waits) = &mut snooped.accepted else { return Verdict::Drop };
         let (flags, terms) = (u32::from(parsed.segment.flags), waits.terms);
         let refuses = flags & sys::TCP_RST != 0 && parsed.segment.ack == snooped.snoop.0.irs_nxt;
         if !refuses && !snooped.snoop.accept_joins(&parsed.segment) {
@@ -396,18 +389,18 @@ impl Port {
             if is_old && is_half_open(flow) {
                 // The SYN was forged, or the guest has a connection from before it: its peer decides.
                 self.forget(id);
-                return Some(Verdict::Pass);
+                return Verdict::Pass;
             }
             // The peer has acknowledged the port's number, so it has no other connection (RFC 9293,
             // 3.10.7.1).
             if flags & sys::TCP_ACK != 0 && flags & sys::TCP_RST == 0 {
                 refuse(frame, parsed, out);
             }
-            return Some(Verdict::Drop);
+            return Verdict::Drop;
         }
         if refuses || Terms::read(frame, parsed) != Some(terms) {
             self.break_accepted(id, out);
-            return Some(Verdict::Drop);
+            return Verdict::Drop;
         }
         let offsets = Offsets {
             seq: flow.iss.wrapping_sub(parsed.segment.seq),
@@ -420,7 +413,7 @@ impl Port {
         self.give(id, out);
         self.split.record(&mut self.core, id);
         self.snooping.set_timer(&mut self.core, id);
-        Some(Verdict::Held)
+        Verdict::Held
     }
 
     /// The guest does not answer the SYN, or not as the port has: both ends see the end (law 16).
@@ -523,10 +516,8 @@ impl Port {
 
 /// Answers a segment of the guest by a RST, as a peer without this connection does (RFC 9293, 3.10.7.1).
 fn refuse(frame: &Frame, parsed: &Parsed, out: &mut Out) {
-    let mut beside = [0; 2 * MAC_BYTES];
-    beside[..MAC_BYTES].copy_from_slice(&frame.bytes[MAC_BYTES..2 * MAC_BYTES]);
-    beside[MAC_BYTES..].copy_from_slice(&frame.bytes[..MAC_BYTES]);
-    out.to_guest.push(reset(parsed, parsed.segment.ack, &beside));
+    let reset = reset(&parsed.key, parsed.segment.ack, Direction::FromGuest, frame);
+    out.to_guest.push(reset);
 }
 
 #[cfg(test)]

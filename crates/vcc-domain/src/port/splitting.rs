@@ -199,23 +199,12 @@ impl Split {
             Fate::Refuse => {}
         }
         // RFC 9293, 3.10.7.1.
-        let mut neighbour = neighbours::beside(&frame.bytes);
+        let neighbour = neighbours::between(direction, &frame.bytes);
         let (answer, queue) = match direction {
             Direction::FromGuest => (Direction::ToGuest, &mut out.to_guest),
-            Direction::ToGuest => {
-                std::mem::swap(&mut neighbour.guest_mac, &mut neighbour.next_hop_mac);
-                (Direction::FromGuest, &mut out.to_fabric)
-            }
+            Direction::ToGuest => (Direction::FromGuest, &mut out.to_fabric),
         };
-        let reset = Bare {
-            direction: answer,
-            seq: segment.ack,
-            ack: 0,
-            flags: sys::TCP_RST,
-            window: 0,
-            timestamps: None,
-        };
-        queue.push(reset.frame(key, &neighbour));
+        queue.push(Bare::reset(answer, segment.ack).frame(key, &neighbour));
         Err(Verdict::Drop)
     }
 

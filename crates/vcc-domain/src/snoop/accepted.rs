@@ -37,8 +37,8 @@ pub(crate) enum Accepted {
 }
 
 impl Accepted {
-    /// Is a connection of the peer's not one of the guest's without the port?
-    pub(crate) fn depends(&self) -> bool {
+    /// Has the port accepted it, and not ended it before the guest answered?
+    pub(crate) fn is_live(&self) -> bool {
         matches!(self, Accepted::Waits(_) | Accepted::Joined(_))
     }
 

@@ -2,63 +2,38 @@
 //! connection completes exactly, or both ends see that it has ended. smoltcp chooses its own initial
 //! sequence numbers, and so does the port.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use smoltcp::socket::tcp::State;
 use vcc_domain::{Port, Promise};
 use vcc_engine::{FlowKey, Params, sys};
 
+use crate::US_PER_S;
 use crate::common::memory::Memory;
 use crate::host::{Host, Setup};
 use crate::path::{Impairments, Network, Side, Turns};
-use crate::{ETHERNET_MTU, US_PER_S, setup};
+use crate::snoop::{ALL, KB, MB, Transfer};
 
-const KB: u64 = 1 << 10;
-const MB: u64 = 1 << 20;
 const TURNS: Turns = Turns { every_us: 300_000, runs_us: 1_000 };
-const ALL: Impairments =
-    Impairments { loss_permille: 10, duplicate_permille: 20, reorder_permille: 30 };
 /// The peer's, of the connection that is tested; another one comes first.
 const PORT: u16 = 6000;
 
 fn hash(key: &FlowKey) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(key)
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Transfer {
-    seed: u64,
-    guest: Setup,
-    peer: Setup,
-    /// The streams of guest and peer.
-    stream_bytes: [u64; 2],
-    impairments: Impairments,
-    closes: bool,
-    turns: Option<Turns>,
-    params: Params,
+fn transfer(seed: u64) -> Transfer {
+    let acts = [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT];
+    let act = acts[seed as usize / 4 % acts.len()] as u8;
+    let params = Params::with(|params| {
+        (params.act, params.receive) = (act, sys::RECEIVE_ACCEPT as u8);
+    });
+    let turns = Some(TURNS);
+    Transfer { turns, params, opener: Side::Peer, ..Transfer::new(seed, sys::RECEIVE_ACCEPT) }
 }
 
 impl Transfer {
-    fn new(seed: u64) -> Self {
-        let acts = [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT];
-        let act = acts[seed as usize / 4 % acts.len()] as u8;
-        Transfer {
-            seed,
-            guest: setup(ETHERNET_MTU, seed % 2 == 0),
-            peer: setup([ETHERNET_MTU, 1400, 576][seed as usize % 3], true),
-            stream_bytes: [0, MB],
-            impairments: Impairments::default(),
-            closes: false,
-            turns: Some(TURNS),
-            params: Params::with(|params| {
-                (params.act, params.receive) = (act, sys::RECEIVE_ACCEPT as u8);
-            }),
-        }
-    }
-
     fn setups(&self) -> [Setup; 2] {
         [self.guest, self.peer]
     }
@@ -86,49 +61,14 @@ impl Transfer {
 
     fn open(&self, network: &mut Network) {
         network.host(Side::Peer).open_from(PORT);
-        for side in Side::BOTH {
-            let stream_bytes = self.stream_bytes[side as usize];
-            match self.closes {
-                true => network.host(side).send_and_close(stream_bytes),
-                false => network.host(side).send(stream_bytes),
-            }
-        }
+        self.send(network);
     }
 
-    fn begin(&self) -> Network {
+    fn begin_known(&self) -> Network {
         let mut network = self.known();
         network.host(Side::Guest).listen();
         self.open(&mut network);
         network
-    }
-
-    fn finish(&self, network: &mut Network) {
-        let end_us = network.now_us() + 3600 * US_PER_S;
-        let done = network.run_until_met(end_us, |network| self.is_done(network));
-        let state =
-            Side::BOTH.map(|side| (network.received_bytes(side), network.host(side).state()));
-        let counts = [accepted(network), broken(network)];
-        let promised_bytes = network.port().promised_bytes();
-        assert!(done, "received {state:?}, {promised_bytes} promised, {counts:?}: {self:?}");
-    }
-
-    fn is_done(&self, network: &mut Network) -> bool {
-        Side::BOTH.into_iter().all(|side| {
-            network.received_bytes(side.other()) == self.stream_bytes[side as usize]
-                && network.host(side).has_sent()
-        }) && network.port().promised_bytes() == 0
-    }
-
-    /// From the SYN until the peer has heard that all it sends has arrived.
-    fn acknowledged_us(&self) -> u64 {
-        let mut network = self.begin();
-        let begun_us = network.now_us();
-        while !network.host(Side::Peer).has_sent_stream() {
-            network.run_until(network.now_us() + 1000);
-        }
-        let took_us = network.now_us() - begun_us;
-        self.finish(&mut network);
-        took_us
     }
 }
 
@@ -158,9 +98,8 @@ fn every_byte_arrives() {
             let stream_bytes = [[0, MB][seed as usize / 6 % 2], (1 + seed % 3) * MB];
             let closes = number == 0;
             let turns = [Some(TURNS), None][seed as usize / 12];
-            let transfer =
-                Transfer { impairments, stream_bytes, closes, turns, ..Transfer::new(seed) };
-            let mut network = transfer.begin();
+            let transfer = Transfer { impairments, stream_bytes, closes, turns, ..transfer(seed) };
+            let mut network = transfer.begin_known();
             transfer.finish(&mut network);
             assert_eq!(accepted(&mut network), 1, "{transfer:?}");
         }
@@ -171,12 +110,13 @@ fn every_byte_arrives() {
 #[test]
 fn a_peer_is_answered_between_the_guests_turns() {
     for seed in 0..12 {
-        let with = Transfer { stream_bytes: [0, 60 * KB], ..Transfer::new(seed) };
+        let with = Transfer { stream_bytes: [0, 60 * KB], ..transfer(seed) };
         let params = Params::with(|params| {
             (params.act, params.receive) = (with.params.0.act, sys::RECEIVE_BUFFER as u8);
         });
         let without = Transfer { params, ..with };
-        let [with_us, without_us] = [with, without].map(|transfer| transfer.acknowledged_us());
+        let [with_us, without_us] =
+            [with, without].map(|transfer| transfer.until_acknowledged_us(transfer.begin_known()));
         assert!(with_us < 250_000 && without_us > 300_000, "{with_us} us, without {without_us}");
     }
 }
@@ -184,7 +124,7 @@ fn a_peer_is_answered_between_the_guests_turns() {
 #[test]
 fn a_port_that_the_guest_has_closed_ends_the_connection() {
     for seed in 0..12 {
-        let transfer = Transfer::new(seed);
+        let transfer = transfer(seed);
         let mut network = transfer.known();
         transfer.open(&mut network);
         expect_end(&mut network, 10 * US_PER_S, "a closed port");
@@ -201,7 +141,7 @@ fn a_port_that_the_guest_has_closed_ends_the_connection() {
 #[test]
 fn an_answer_with_other_terms_ends_the_connection() {
     for seed in 0..12 {
-        let transfer = Transfer::new(seed);
+        let transfer = transfer(seed);
         let mut network = transfer.known();
         let guest = Setup { receive_bytes: 10_000, ..transfer.guest };
         network.renew_hosts([guest, transfer.peer]);
@@ -223,7 +163,7 @@ fn an_answer_with_other_terms_ends_the_connection() {
 fn a_guest_that_never_runs_ends_the_connection() {
     for seed in 0..4 {
         let turns = Some(Turns { every_us: 100_000 * US_PER_S, runs_us: 1 });
-        let transfer = Transfer { stream_bytes: [0, 100 * KB], ..Transfer::new(seed) };
+        let transfer = Transfer { stream_bytes: [0, 100 * KB], ..transfer(seed) };
         let mut network = transfer.known();
         network.turns = turns;
         network.host(Side::Guest).listen();
@@ -247,8 +187,8 @@ fn a_guest_that_never_runs_ends_the_connection() {
 #[test]
 fn a_peer_that_gives_up_ends_the_guests_handshake() {
     for seed in 0..24 {
-        let transfer = Transfer::new(seed);
-        let mut network = transfer.begin();
+        let transfer = transfer(seed);
+        let mut network = transfer.begin_known();
         network.run_until(network.now_us() + 30_000 + seed * 12_000);
         assert_eq!(accepted(&mut network), 1);
         network.host(Side::Peer).abort();
@@ -265,8 +205,8 @@ fn nothing_goes_on_in_silence_after_a_kill() {
     for seed in 0..60 {
         let impairments = if seed % 4 == 0 { Impairments::default() } else { ALL };
         let stream_bytes = [[0, MB][seed as usize / 8 % 2], MB];
-        let transfer = Transfer { impairments, stream_bytes, ..Transfer::new(seed) };
-        let mut network = transfer.begin();
+        let transfer = Transfer { impairments, stream_bytes, ..transfer(seed) };
+        let mut network = transfer.begin_known();
         let memory = Arc::new(Memory::default());
         network.port().keep_ledger(memory.clone());
         network.run_until(network.now_us() + seed * 30_000);
@@ -291,8 +231,8 @@ fn nothing_goes_on_in_silence_after_a_kill() {
 #[test]
 fn an_orderly_end_resets_both_ends() {
     for seed in 0..24 {
-        let transfer = Transfer::new(seed);
-        let mut network = transfer.begin();
+        let transfer = transfer(seed);
+        let mut network = transfer.begin_known();
         network.run_until(network.now_us() + 30_000 + seed * 30_000);
         network.end_port();
         network.promises = None;
@@ -305,8 +245,8 @@ fn an_orderly_end_resets_both_ends() {
 fn accepted_connections_move_with_the_guest() {
     for seed in 0..24 {
         let stream_bytes = [[0, MB][seed as usize / 4 % 2], 2 * MB];
-        let transfer = Transfer { stream_bytes, ..Transfer::new(seed) };
-        let mut network = transfer.begin();
+        let transfer = Transfer { stream_bytes, ..transfer(seed) };
+        let mut network = transfer.begin_known();
         network.run_until(network.now_us() + 50_000);
         assert_eq!(accepted(&mut network), 1);
         for number in 0..4 {
@@ -321,7 +261,7 @@ fn accepted_connections_move_with_the_guest() {
 /// Without a hash that peers cannot guess, the guest answers.
 #[test]
 fn without_a_hash_nothing_is_accepted() {
-    let transfer = Transfer::new(0);
+    let transfer = transfer(0);
     let mut network = transfer.known();
     *network.port() = Port::new(transfer.params, 4);
     network.host(Side::Guest).listen();

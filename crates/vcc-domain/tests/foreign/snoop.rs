@@ -9,10 +9,10 @@ use crate::host::{Host, Setup};
 use crate::path::{Impairments, Network, Side, Turns};
 use crate::{BOTH, ETHERNET_MTU, US_PER_S, setup};
 
-const KB: u64 = 1 << 10;
-const MB: u64 = 1 << 20;
+pub const KB: u64 = 1 << 10;
+pub const MB: u64 = 1 << 20;
 const TURNS: Turns = Turns { every_us: 60_000, runs_us: 1_000 };
-const ALL: Impairments =
+pub const ALL: Impairments =
     Impairments { loss_permille: 10, duplicate_permille: 20, reorder_permille: 30 };
 
 const WAYS: [sys::vcc_receive; 2] = [sys::RECEIVE_RING, sys::RECEIVE_BUFFER];
@@ -25,22 +25,22 @@ fn receiving(seed: u64, receive: sys::vcc_receive) -> Params {
 
 /// Two streams through a port that snoops, to a guest that runs in turns.
 #[derive(Clone, Copy, Debug)]
-struct Transfer {
-    seed: u64,
-    guest: Setup,
-    peer: Setup,
-    opener: Side,
+pub struct Transfer {
+    pub seed: u64,
+    pub guest: Setup,
+    pub peer: Setup,
+    pub opener: Side,
     /// The streams of guest and peer.
-    stream_bytes: [u64; 2],
-    impairments: Impairments,
+    pub stream_bytes: [u64; 2],
+    pub impairments: Impairments,
     /// Where nothing is lost ([`Host::send_and_close`]).
-    closes: bool,
-    turns: Option<Turns>,
-    params: Params,
+    pub closes: bool,
+    pub turns: Option<Turns>,
+    pub params: Params,
 }
 
 impl Transfer {
-    fn new(seed: u64, receive: sys::vcc_receive) -> Self {
+    pub fn new(seed: u64, receive: sys::vcc_receive) -> Self {
         Transfer {
             seed,
             guest: setup(ETHERNET_MTU, seed % 2 == 0),
@@ -60,6 +60,12 @@ impl Transfer {
         network.impair(self.seed, self.impairments);
         network.turns = self.turns;
         network.connect(self.opener);
+        self.send(&mut network);
+        network
+    }
+
+    /// Both ends begin their streams.
+    pub fn send(&self, network: &mut Network) {
         for side in Side::BOTH {
             let stream_bytes = self.stream_bytes[side as usize];
             match self.closes {
@@ -67,7 +73,6 @@ impl Transfer {
                 false => network.host(side).send(stream_bytes),
             }
         }
-        network
     }
 
     fn run(&self) -> Network {
@@ -77,7 +82,7 @@ impl Transfer {
     }
 
     /// Both streams arrive and are acknowledged, and the guest has acknowledged what was promised.
-    fn finish(&self, network: &mut Network) {
+    pub fn finish(&self, network: &mut Network) {
         let end_us = network.now_us() + 3600 * US_PER_S;
         let done = network.run_until_met(end_us, |network| self.is_done(network));
         let state =
@@ -85,7 +90,7 @@ impl Transfer {
         assert!(done, "received {state:?}, {} promised: {self:?}", network.port().promised_bytes());
     }
 
-    fn is_done(&self, network: &mut Network) -> bool {
+    pub fn is_done(&self, network: &mut Network) -> bool {
         Side::BOTH.into_iter().all(|side| {
             network.received_bytes(side.other()) == self.stream_bytes[side as usize]
                 && network.host(side).has_sent()
@@ -94,13 +99,18 @@ impl Transfer {
 
     /// Until the peer has heard that all it sends has arrived.
     fn acknowledged_us(&self) -> u64 {
-        let mut network = self.begin();
+        self.until_acknowledged_us(self.begin())
+    }
+
+    /// The same of a transfer that has begun, from then on.
+    pub fn until_acknowledged_us(&self, mut network: Network) -> u64 {
+        let begun_us = network.now_us();
         while !network.host(Side::Peer).has_sent_stream() {
             network.run_until(network.now_us() + 1000);
         }
-        let at_us = network.now_us();
+        let took_us = network.now_us() - begun_us;
         self.finish(&mut network);
-        at_us
+        took_us
     }
 }
 

@@ -105,7 +105,9 @@ impl Talk {
     pub(super) fn send_ahead(&mut self, data: Event, segs: u32) {
         let each_segs = match data {
             Event::Data { segs } | Event::Ack { segs } => segs,
-            Event::Received { .. } | Event::Room { .. } | Event::Promise => segs,
+            Event::Received { .. } | Event::Promise => 1,
+            // Of a ring for all of them.
+            Event::Room { .. } => segs,
         };
         for _ in 0..segs / each_segs {
             self.play(data);

@@ -107,7 +107,7 @@ impl Port {
         let is_left_alone = self.core.treatments.epoch() != 0
             && params.0.mode == Mode::Ignore.number()
             && !flow.is_kept()
-            && !snooped.accepted.depends()
+            && !snooped.accepted.is_live()
             && !has_frames;
         if is_left_alone {
             return Some(Ok(keeps_its_promises(&flow, &held, &snooped)));
@@ -298,7 +298,7 @@ fn snooped(
     let Snoop(sys::vcc_snoop { begun, guest_ack, guest_edge, irs_nxt, .. }) = snooped.snoop;
     let is_untouched = guest_ack == irs_nxt && guest_edge == guest_ack;
     let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED && !flow.has(sys::FLOW_FIN_GUEST);
-    let is_state = (!snooped.accepted.depends() || begun != 0)
+    let is_state = (!snooped.accepted.is_live() || begun != 0)
         && (!snooped.accepted.waits() || (is_untouched && is_open));
     is_state.then_some((snooped, copies))
 }

@@ -9,8 +9,7 @@ use vcc_qemu::Vm;
 use vcc_testing::eventually;
 
 use super::stopped::is_acknowledged;
-use super::{Domain, at, boot, noise, on_a_host_with_a_tap, run, sha256};
-use crate::CommandOutput;
+use super::{Domain, boot, noise, on_a_host_with_a_tap, port, run, sha256};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PART_BYTES: usize = 3_000_000;
@@ -29,10 +28,7 @@ fn connect(port: u16) -> TcpStream {
 }
 
 fn accepted(socket: &Path) -> u64 {
-    let printed: CommandOutput =
-        at(socket).args(["ports", "--json"]).output().expect("the command").into();
-    let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
-    ports[0]["counters"]["accepted"].as_u64().expect("a counter")
+    port(socket)["counters"]["accepted"].as_u64().expect("a counter")
 }
 
 /// Each listener answers a SYN itself, so that it is known.

@@ -31,6 +31,14 @@ fn at(socket: &Path) -> Command {
     command
 }
 
+/// The guest's port, as `vcc ports` shows it.
+fn port(socket: &Path) -> serde_json::Value {
+    let printed: CommandOutput =
+        at(socket).args(["ports", "--json"]).output().expect("the command").into();
+    let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
+    ports[0].clone()
+}
+
 /// Its port and a connection to `peer_port` are seen like those in the kernel.
 fn assert_seen(socket: &Path, peer_port: u16) {
     let seen = |arguments: &[&str]| -> serde_json::Value {
@@ -169,12 +177,7 @@ fn broken_from_guest(vm: &mut Vm, socket: &Path, ends: &mut dyn FnMut()) {
     socket2::SockRef::from(&listener).set_recv_buffer_size(1 << 16).expect("a small buffer");
     vm.begin("nc 192.0.2.2 5003 </tmp/noise").expect("a guest that listens");
     let (mut stream, _) = listener.accept().expect("a connection");
-    eventually("promises are held", || {
-        let printed: CommandOutput =
-            at(socket).args(["ports", "--json"]).output().expect("the command").into();
-        let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
-        ports[0]["held_bytes"].as_u64() > Some(200_000)
-    });
+    eventually("promises are held", || port(socket)["held_bytes"].as_u64() > Some(200_000));
     ends();
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let end = stream.read_to_end(&mut Vec::new()).expect_err("not all has come");

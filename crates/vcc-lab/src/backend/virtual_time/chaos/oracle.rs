@@ -8,7 +8,8 @@ use vcc_results::result::RunData;
 
 /// What went wrong. A file is whole at both ends. Only where a port has ended that had promised more
 /// of its connection than it had delivered, both ends see a RST instead, but for a receiver that had all
-/// of it already, or where the receiver's port depended on it (law 16). That none ends in order within a file, the receivers see to.
+/// of it already, or where the receiver's port depended on it (law 16). That none ends in order within a
+/// file, the receivers see to.
 pub fn problems(data: &RunData, memories: &[Arc<Memory>]) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, flow) in data.flows.iter().enumerate() {

@@ -3,9 +3,9 @@
 use super::super::isn_hash;
 use super::dice::Dice;
 use super::{CHANGES_FOR_NS, CHANGES_FROM_NS, MS};
-use crate::scenario::{Change, MAX_FLOWS};
+use crate::scenario::{Change, Family, MAX_FLOWS, address};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use vcc_domain::{BufferSpec, Ledger, Out, Port, Promise};
 use vcc_engine::{Act, Mode, Params, Receive, Underlay};
@@ -61,14 +61,9 @@ impl Memory {
 
     /// Whether the connection of that host's port has to end, because a promise was broken.
     pub fn has_ended(&self, sender: HostId, port: u16) -> bool {
-        let is_its = |end: &SocketAddr| {
-            let last = match end.ip() {
-                IpAddr::V4(ip) => ip.octets()[3],
-                IpAddr::V6(ip) => ip.octets()[15],
-            };
-            usize::from(last) == sender + 1 && end.port() == port
-        };
-        self.lock().ended.iter().any(|ends| ends.iter().any(is_its))
+        let its = [Family::Ipv4, Family::Ipv6]
+            .map(|family| SocketAddr::new(address(family, sender), port));
+        self.lock().ended.iter().flatten().any(|end| its.contains(end))
     }
 
     pub fn ended(&self) -> usize {

@@ -7,12 +7,13 @@ use std::time::Instant;
 use tempfile::TempDir;
 use vcc_testing::{eventually, skip};
 
-use super::super::{Domain, Image, TRANSFER_BYTES, Vm, at, on_a_host_with_a_tap, run, vhost_user};
+use super::super::{
+    Domain, Image, TRANSFER_BYTES, Vm, on_a_host_with_a_tap, port, run, vhost_user,
+};
 use super::ground::Ground;
 use super::hosts::{Hosts, TAPS};
 use super::transfers::{from_guest, to_guest};
 use super::{cases, floods, moves, report, with_a_newer_qemu};
-use crate::CommandOutput;
 
 /// Both hosts with a process in front of the guest.
 struct Domains {
@@ -60,10 +61,7 @@ impl Domains {
     }
 
     fn ports(&self, host: usize) -> serde_json::Value {
-        let printed: CommandOutput =
-            at(&self.socket(host)).args(["ports", "--json"]).output().expect("the command").into();
-        let ports: serde_json::Value = serde_json::from_str(&printed.well()).expect("JSON");
-        ports[0].clone()
+        port(&self.socket(host))
     }
 }
 
