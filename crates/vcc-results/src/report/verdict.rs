@@ -106,14 +106,13 @@ impl Bench<'_> {
     }
 }
 
-/// Of the valid runs that both cases have with the same seed: they share chance and, on a live machine,
-/// their time, so their quotient says more than that of two medians.
+/// Of the runs that are valid in both cases, each with the other's of the same number: they share chance,
+/// which a seed decides, or on a live machine their time. So their quotient says more than that of two
+/// medians.
 fn quotients(metric: &str, case: &CaseReport, base: &CaseReport) -> Vec<f64> {
     let value_of = |run: &RunReport| run.metrics.get(metric).copied().filter(|_| run.valid);
-    let seeds: BTreeMap<u64, f64> =
-        base.runs.iter().filter_map(|run| Some((run.seed, value_of(run)?))).collect();
-    let quotient = |run: &RunReport| Some(value_of(run)? / seeds.get(&run.seed)?);
-    case.runs.iter().filter_map(quotient).collect()
+    let pairs = case.runs.iter().zip(&base.runs);
+    pairs.filter_map(|(own, other)| Some(value_of(own)? / value_of(other)?)).collect()
 }
 
 /// Is a run farther from the median than this share of it?

@@ -131,7 +131,11 @@ fn a_relation_is_judged_run_by_run() {
     let [verdict] = &judged(&mut cases, &same, Stack::NewReno, Some(RUNS))[..] else { panic!() };
     assert_eq!((verdict.judgement, verdict.value), (Judgement::Holds, Some(1.0)));
     assert_eq!(verdict.reach.map(|it| (it.low, it.high, it.certainty)), Some((1.0, 1.0, 0.9375)));
-    // The other's run of that seed is invalid.
+    // Runs of a live machine have no seed of their own.
+    cases.iter_mut().flat_map(|case| &mut case.runs).for_each(|run| run.seed = 1);
+    let [verdict] = &judged(&mut cases, &same, Stack::NewReno, Some(RUNS))[..] else { panic!() };
+    assert_eq!((verdict.judgement, verdict.value), (Judgement::Holds, Some(1.0)));
+    // The other's run of that number is invalid.
     cases[1].runs[1].valid = false;
     cases[0].runs[1].metrics.insert("ratio".into(), 900.0);
     let [verdict] = &judged(&mut cases, &same, Stack::NewReno, Some(RUNS))[..] else { panic!() };
