@@ -1,10 +1,10 @@
 //! The two servers and how they are called.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::access;
+use super::reserved_port::ReservedPort;
 use super::server::Server;
 use super::tools::Tools;
 
@@ -14,24 +14,24 @@ pub(super) struct ControlPlane {
     pub etcd: Option<Server>,
     tools: Tools,
     directory: PathBuf,
-    api_port: u16,
-    etcd_port: u16,
+    api_port: ReservedPort,
+    etcd_port: ReservedPort,
 }
 
 impl ControlPlane {
     /// Both still stand.
     pub fn new(tools: Tools, directory: PathBuf) -> Self {
         access::prepare(&tools, &directory);
-        let (api_port, etcd_port) = (free_port(), free_port());
+        let (api_port, etcd_port) = (ReservedPort::new(), ReservedPort::new());
         Self { api_server: None, etcd: None, tools, directory, api_port, etcd_port }
     }
 
     pub fn address(&self) -> String {
-        format!("https://127.0.0.1:{}", self.api_port)
+        format!("https://127.0.0.1:{}", self.api_port.number())
     }
 
     fn etcd_address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.etcd_port)
+        format!("http://127.0.0.1:{}", self.etcd_port.number())
     }
 
     pub fn running_api_server(&self) -> &Server {
@@ -64,7 +64,7 @@ impl ControlPlane {
         let mut command = self.command("kube-apiserver");
         command
             .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
-            .arg(format!("--secure-port={}", self.api_port))
+            .arg(format!("--secure-port={}", self.api_port.number()))
             .arg(format!("--etcd-servers={}", self.etcd_address()))
             .args(access::server_options(&self.directory))
             // Grants are tested, so nothing else may grant.
@@ -78,10 +78,4 @@ impl ControlPlane {
     fn command(&self, name: &str) -> Command {
         self.tools.command(name, &self.directory)
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0");
-    let listener = listener.unwrap_or_else(|e| panic!("127.0.0.1: {e}: is the device lo up?"));
-    listener.local_addr().expect("an address").port()
 }

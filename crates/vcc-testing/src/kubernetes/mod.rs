@@ -5,6 +5,7 @@ mod access;
 mod control_plane;
 mod helm;
 mod kubectl;
+mod reserved_port;
 mod server;
 mod tools;
 
