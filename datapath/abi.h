@@ -329,6 +329,7 @@ enum vcc_count {
 	COUNT_UNKNOWN_DROPPED, /* data of an unknown connection where a rule polices: dropped */
 	COUNT_IN_FRAGMENTS,    /* a connection whose guest sends in fragments: released */
 	COUNT_ACCEPTED,	       /* a SYN that was answered in the guest's name (accept.h) */
+	COUNT_NO_BUFFER,       /* data for which its flow's share has no room (hold_buffer.h) */
 	COUNT_MAX,
 };
 

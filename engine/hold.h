@@ -15,6 +15,22 @@
 
 #include "hold_release.h"
 
+/* The right edge of what may leave at once. */
+VCC_INLINE uint32_t hold_leaving_edge(const struct vcc_flow *f, const struct vcc_hold *h,
+				      const struct vcc_params *p)
+{
+	return seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
+}
+
+/*
+ * Does what the windows admit take room in the buffer, too? It is retained in flight, or may have
+ * to wait for the rate of all the guest's connections.
+ */
+VCC_INLINE bool takes_buffer(const struct vcc_hold *h, const struct vcc_params *p)
+{
+	return h->retains || p->guest_rate_cap_bytes_per_ms;
+}
+
 /*
  * The right edge to show to the guest (equations 2 and 3): beyond what it has sent, what may leave
  * at once and, online, what is left of its share of the buffer.
@@ -22,22 +38,79 @@
 VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_hold *h,
 				    const struct vcc_buffer *b, const struct vcc_params *p)
 {
-	uint32_t leaving_edge = seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
-	uint32_t room_bytes = seq_distance(f->snd_nxt, leaving_edge);
+	uint32_t leaving_bytes = seq_distance(f->snd_nxt, hold_leaving_edge(f, h, p));
+	uint32_t waiting_bytes = seq_distance(f->snd_nxt, hold_guest_nxt(f, h));
+	uint32_t room_bytes = vcc_sub_floor0(leaving_bytes, waiting_bytes);
 
-	/* What is retained in flight takes its part of the buffer, too. */
-	if (h->state == HOLD_ACTIVE && h->retains)
-		room_bytes = 0;
-	if (h->state == HOLD_ACTIVE)
-		room_bytes += vcc_sub_floor0(hold_threshold_bytes(f, h, b), h->held_bytes);
-	else
-		room_bytes =
-		    vcc_sub_floor0(room_bytes, seq_distance(f->snd_nxt, hold_guest_nxt(f, h)));
+	if (h->state == HOLD_ACTIVE || h->state == HOLD_NO_BUFFER) {
+		/* What leaves gives its part of the buffer back. */
+		uint32_t stays_bytes = takes_buffer(h, p)
+					   ? h->held_bytes
+					   : vcc_sub_floor0(h->held_bytes, leaving_bytes);
+		uint32_t granted_bytes =
+		    hold_data_bytes(f, h, hold_grant_bytes(f, h, b, p, stays_bytes));
+
+		/* Whole segments, as a receiver does (RFC 9293, 3.8.6.2.2). */
+		granted_bytes -= granted_bytes % vcc_max(f->mss_bytes, 1);
+		if (!takes_buffer(h, p))
+			room_bytes += granted_bytes;
+		else if (granted_bytes || h->held_bytes)
+			room_bytes = granted_bytes;
+		else
+			room_bytes = vcc_min(room_bytes, f->mss_bytes);
+	}
 	/* Beyond the largest window of snd_una nothing is admitted (hold_release.h). */
 	uint32_t sent_bytes = seq_distance(f->snd_una, hold_guest_nxt(f, h));
 
 	return hold_guest_nxt(f, h) +
 	       vcc_min(room_bytes, vcc_sub_floor0(SEQ_WINDOW_MAX, sent_bytes));
+}
+
+/*
+ * The bytes of the buffer that the next segment of the guest, up to `end`, may take: the rest of
+ * the flow's share, or of what it was granted while its share was larger, besides what may leave at
+ * once. Within its window, the guest sends what it was shown: if that may not leave any more, as
+ * the underlay's window has shrunk, it may take what is granted to nobody.
+ */
+VCC_INLINE uint32_t hold_room_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				    const struct vcc_buffer *b, const struct vcc_params *p,
+				    uint32_t end)
+{
+	uint32_t share_bytes = hold_share_bytes(f, h, b, p);
+	uint32_t room_bytes = vcc_max(vcc_sub_floor0(share_bytes, h->held_bytes), h->granted_bytes);
+
+	if (!seq_after(end, f->right_edge)) {
+		uint32_t left_bytes = vcc_sub_floor0(b->size_bytes, b->used_bytes);
+
+		left_bytes = vcc_sub_floor0(left_bytes, b->granted_bytes - h->granted_bytes);
+		room_bytes = vcc_max(room_bytes, left_bytes);
+	}
+	if (!takes_buffer(h, p))
+		room_bytes += seq_distance(f->snd_nxt, hold_leaving_edge(f, h, p));
+	return room_bytes;
+}
+
+/*
+ * Called after a segment of either end, and after what was held has left: settles what the flow is
+ * granted, which is what its window shows beyond what may leave at once. The window is never taken
+ * back (law 2), so neither is the grant when the flow's share shrinks.
+ */
+VCC_INLINE void hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			    const struct vcc_params *p)
+{
+	uint32_t from = hold_guest_nxt(f, h);
+
+	if (!is_holding(f, h, p)) {
+		hold_takes_back(h, b);
+		return;
+	}
+	h->most_bytes = vcc_max(h->most_bytes, h->held_bytes + (h->retains ? 0 : flight_bytes(f)));
+	if (!takes_buffer(h, p))
+		from = seq_max(from, hold_leaving_edge(f, h, p));
+	uint32_t unused_bytes = hold_buffer_bytes(f, h, seq_distance(from, f->right_edge));
+	uint32_t grant_bytes = hold_grant_bytes(f, h, b, p, h->held_bytes);
+
+	hold_grants(h, b, vcc_min(unused_bytes, vcc_max(h->granted_bytes, grant_bytes)));
 }
 
 /* The window field for an ACK. The right edge never moves left (law 2); never 0 (law 3). */
@@ -57,6 +130,7 @@ VCC_INLINE void hold_begin(const struct vcc_flow *f, struct vcc_hold *h, const s
 	*h = (struct vcc_hold){
 		.held_end = f->snd_nxt,
 		.held_bytes = h->held_bytes, /* the shell discards what a connection before left */
+		.granted_bytes = h->granted_bytes,
 		.grant_edge = f->snd_una + cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes,
 		.peer_edge = f->snd_una + peer_window_bytes,
 		.kept_from = f->snd_nxt,
@@ -112,7 +186,7 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 		h->grant_edge = f->snd_una + outcome->granted_bytes;
 	else
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
-	hold_transition(f, h, b);
+	hold_transition(f, h, b, p);
 	a->window = hold_field(f, h, b, p, shown.ack);
 	/* Law 2, as far as the field reaches. */
 	VCC_LAW(a->window == UINT16_MAX ||

@@ -2,6 +2,11 @@
 /*
  * The buffer of a port that holds segments (hold.h), how its flows share it (vFlood, 3.3), and when
  * a flow is offline for it (vFlood, 3.2).
+ *
+ * The buffer is an account: what a flow has in it, and what it has been granted by the window that
+ * the guest was shown. A grant counts as taken until the guest has used it, an ACK takes it up, or
+ * the flow is idle. So the flows' shares add up to the buffer, and what one flow does takes nothing
+ * that another one was granted.
  */
 #ifndef VCC_HOLD_BUFFER_H
 #define VCC_HOLD_BUFFER_H
@@ -18,8 +23,9 @@ enum vcc_buffer_policy {
 /* The buffer that a port's flows share. */
 struct vcc_buffer {
 	uint32_t size_bytes;
-	uint32_t used_bytes;
-	uint32_t policy; /* enum vcc_buffer_policy */
+	uint32_t used_bytes;	/* by what is held and retained */
+	uint32_t granted_bytes; /* to guests, which have not used it yet */
+	uint32_t policy;	/* enum vcc_buffer_policy */
 };
 
 /* Online, the guest may fill its share of the buffer; offline, only the underlay's window. */
@@ -32,25 +38,36 @@ enum vcc_hold_state {
 
 /* What a shell that holds segments keeps for each flow besides struct vcc_flow. */
 struct vcc_hold {
-	uint32_t held_end;    /* one past the last byte held, if any is */
-	uint32_t held_bytes;  /* of the buffer */
-	uint32_t grant_edge;  /* right edge by the underlay's window, at the last ACK */
-	uint32_t peer_edge;   /* right edge by the peer's window */
-	uint8_t state;	      /* enum vcc_hold_state */
-	uint8_t begun;	      /* bool: the edges are valid */
-	uint8_t retains;      /* bool: the shell retains what leaves (repair.h) */
-	uint8_t promises;     /* bool: the shell has acknowledged in the peer's name (split.h) */
+	uint32_t held_end;	/* one past the last byte held, if any is */
+	uint32_t held_bytes;	/* of the buffer */
+	uint32_t granted_bytes; /* of the buffer, besides: shown to the guest and not used yet */
+	uint32_t most_bytes;	/* the most that it has held and had in flight since it was idle */
+	uint32_t grant_edge;	/* right edge by the underlay's window, at the last ACK */
+	uint32_t peer_edge;	/* right edge by the peer's window */
+	uint8_t state;		/* enum vcc_hold_state */
+	uint8_t begun;		/* bool: the edges are valid */
+	uint8_t retains;	/* bool: the shell retains what leaves (repair.h) */
+	uint8_t promises;	/* bool: the shell has acknowledged in the peer's name (split.h) */
 	uint32_t promised;    /* with `promises`: the highest acknowledgement shown to the guest */
 	uint32_t kept_from;   /* with `retains`: all that has left from here on is retained */
+	uint16_t charge_64;   /* bytes of the buffer for 64 of data, lately; 0: not known */
 	uint32_t no_buffer;   /* times that the flow went offline as the buffer was full */
 	uint32_t packet_loss; /* and for a loss */
 };
 
-/* RTT below which `prioritized` favours a flow (vFlood, 3.3). */
-#define SHORT_RTT_US 1000u
-/* Factors of equation 1. */
-#define ALPHA	    1u
-#define ALPHA_SHORT 8u
+/* What a frame takes of the buffer besides its bytes, so that small frames cost more. */
+#define HELD_FRAME_BYTES 96u
+/* Headers of a full segment: Ethernet, IPv6, TCP with timestamps. */
+#define HELD_HEADER_BYTES 86u
+/* A segment of a few bytes. */
+#define CHARGE_64_MAX 4096u
+/* A flow is granted this much, or 1/32 of the buffer, before it has shown that it uses more. */
+#define FIRST_GRANT_BYTES (128u << 10)
+#define FIRST_GRANT_SHIFT 5
+/* This part of a share is not granted, for segments that are smaller than expected. */
+#define GRANT_SLACK_SHIFT 4
+/* A flow without a segment for this time gives back what it was granted. */
+#define GRANT_IDLE_MS 1000u
 
 VCC_INLINE bool is_held(const struct vcc_flow *f, const struct vcc_hold *h)
 {
@@ -87,32 +104,94 @@ VCC_INLINE bool hold_repairs(const struct vcc_flow *f, const struct vcc_hold *h)
 	return hold_covers(f, h) && flight_bytes(f);
 }
 
-/* The bytes of the buffer that the flow may use (equation 1; Choudhury and Hahne 1998). */
-VCC_INLINE uint32_t hold_threshold_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
-					 const struct vcc_buffer *b)
+/*
+ * The bytes of the buffer that the flow may take: alpha times what is free (equation 1; Choudhury
+ * and Hahne 1998), solved for a flow that takes all of that, which is alpha / (1 + alpha) of what
+ * the others leave.
+ */
+VCC_INLINE uint32_t hold_share_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				     const struct vcc_buffer *b, const struct vcc_params *p)
 {
-	uint32_t free_bytes = vcc_sub_floor0(b->size_bytes, b->used_bytes);
-	uint64_t alpha = ALPHA;
+	uint64_t taken_bytes = (uint64_t)b->used_bytes + b->granted_bytes;
+	uint64_t own_bytes = (uint64_t)h->held_bytes + h->granted_bytes;
+	uint64_t others_bytes = taken_bytes > own_bytes ? taken_bytes - own_bytes : 0;
+	uint64_t left_bytes = b->size_bytes > others_bytes ? b->size_bytes - others_bytes : 0;
+	uint64_t alpha = p->buffer_alpha;
 
 	if (b->policy == BUFFER_NONE)
-		return h->held_bytes + free_bytes;
-	if (b->policy == BUFFER_PRIORITIZED && f->srtt_us8 && f->srtt_us8 >> 3 < SHORT_RTT_US)
-		alpha = ALPHA_SHORT;
-	uint64_t threshold_bytes = alpha * free_bytes;
+		return (uint32_t)left_bytes;
+	if (b->policy == BUFFER_PRIORITIZED && f->srtt_us8 &&
+	    f->srtt_us8 >> 3 < p->buffer_short_rtt_us)
+		alpha = p->buffer_alpha_short;
+	return (uint32_t)(left_bytes * alpha / (1 + alpha));
+}
 
-	return threshold_bytes < b->size_bytes ? (uint32_t)threshold_bytes : b->size_bytes;
+/*
+ * What may be granted to the flow, in bytes of data, beyond `held_bytes` of the buffer that it has:
+ * the rest of its share, but at most twice what it has made use of. Without that
+ * limit, the first of many short flows would take what all of them need.
+ */
+VCC_INLINE uint32_t hold_grant_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				     const struct vcc_buffer *b, const struct vcc_params *p,
+				     uint32_t held_bytes)
+{
+	uint32_t share_bytes = hold_share_bytes(f, h, b, p);
+
+	share_bytes -= share_bytes >> GRANT_SLACK_SHIFT;
+	uint32_t first_bytes = vcc_max(b->size_bytes >> FIRST_GRANT_SHIFT, FIRST_GRANT_BYTES);
+	uint32_t used_bytes = vcc_min(h->most_bytes, SEQ_WINDOW_MAX / 2);
+
+	return vcc_sub_floor0(vcc_min(share_bytes, vcc_max(first_bytes, 2 * used_bytes)),
+			      held_bytes);
+}
+
+/* Bytes of the buffer for 64 bytes of data: in full segments, or in smaller ones as of late. */
+VCC_INLINE uint32_t hold_charge_64(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	uint32_t mss_bytes = vcc_max(f->mss_bytes, 1u);
+	uint32_t full_64 = 64 + 64 * (HELD_FRAME_BYTES + HELD_HEADER_BYTES) / mss_bytes;
+
+	return vcc_max(full_64, h->charge_64);
+}
+
+/* The data that fits into so many bytes of the buffer, and back. */
+VCC_INLINE uint32_t hold_data_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				    uint32_t buffer_bytes)
+{
+	return (uint32_t)(64ull * buffer_bytes / hold_charge_64(f, h));
+}
+
+VCC_INLINE uint32_t hold_buffer_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				      uint32_t data_bytes)
+{
+	uint64_t bytes = (uint64_t)data_bytes * hold_charge_64(f, h) / 64;
+
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+/* A segment took `bytes` of the buffer for its data: follows smaller ones soon, larger ones later.
+ */
+VCC_INLINE void hold_learns_charge(struct vcc_hold *h, uint32_t data_bytes, uint32_t bytes)
+{
+	uint64_t charge_64 = 64ull * bytes / vcc_max(data_bytes, 1u);
+	uint32_t capped_64 = charge_64 < CHARGE_64_MAX ? (uint32_t)charge_64 : CHARGE_64_MAX;
+
+	if (capped_64 > h->charge_64)
+		h->charge_64 += (uint16_t)((capped_64 - h->charge_64 + 3) / 4);
+	else
+		h->charge_64 -= (uint16_t)((h->charge_64 - capped_64) / 16);
 }
 
 /* Takes the flow offline and online (vFlood, figure 3). */
 VCC_INLINE void hold_transition(const struct vcc_flow *f, struct vcc_hold *h,
-				const struct vcc_buffer *b)
+				const struct vcc_buffer *b, const struct vcc_params *p)
 {
-	uint32_t threshold_bytes = hold_threshold_bytes(f, h, b);
+	uint32_t share_bytes = hold_share_bytes(f, h, b, p);
 	bool losing = f->ca_state == CA_RECOVERY || f->ca_state == CA_LOSS;
 	bool lost = losing && !hold_repairs(f, h);
-	bool full = h->held_bytes && h->held_bytes >= threshold_bytes;
-	/* Back online at half the threshold, or the state would change with each segment. */
-	bool drained = h->held_bytes <= threshold_bytes / 2;
+	bool full = h->held_bytes && h->held_bytes >= share_bytes;
+	/* Back online at half the share, or the state would change with each segment. */
+	bool drained = h->held_bytes <= share_bytes / 2;
 
 	if (h->state == HOLD_DRAINING)
 		return;
@@ -127,14 +206,23 @@ VCC_INLINE void hold_transition(const struct vcc_flow *f, struct vcc_hold *h,
 	}
 }
 
+VCC_INLINE void hold_grants(struct vcc_hold *h, struct vcc_buffer *b, uint32_t granted_bytes)
+{
+	VCC_LAW(h->granted_bytes <= b->granted_bytes);
+	b->granted_bytes += granted_bytes - h->granted_bytes;
+	h->granted_bytes = granted_bytes;
+}
+
 /* The shell holds a segment up to `end`, in `bytes` of the buffer. */
 VCC_INLINE void hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			  uint32_t end, uint32_t bytes)
+			  const struct vcc_params *p, uint32_t end, uint32_t bytes)
 {
+	hold_learns_charge(h, seq_distance(hold_guest_nxt(f, h), end), bytes);
 	h->held_end = is_held(f, h) ? seq_max(h->held_end, end) : end;
 	h->held_bytes += bytes;
 	b->used_bytes += bytes;
-	hold_transition(f, h, b);
+	hold_grants(h, b, vcc_sub_floor0(h->granted_bytes, bytes));
+	hold_transition(f, h, b, p);
 }
 
 /* `bytes` of the buffer are free again. */
@@ -143,6 +231,13 @@ VCC_INLINE void hold_left(struct vcc_hold *h, struct vcc_buffer *b, uint32_t byt
 	VCC_LAW(bytes <= h->held_bytes && h->held_bytes <= b->used_bytes);
 	h->held_bytes -= bytes;
 	b->used_bytes -= bytes;
+}
+
+/* The flow has ended, or is idle: it gives back what it was granted. */
+VCC_INLINE void hold_takes_back(struct vcc_hold *h, struct vcc_buffer *b)
+{
+	hold_grants(h, b, 0);
+	h->most_bytes = 0;
 }
 
 #endif

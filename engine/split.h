@@ -12,6 +12,19 @@
 #include "repair.h"
 
 /*
+ * Has the guest used up its window, without room for another segment? An acknowledgement would have
+ * to show a window (law 3) that the buffer does not have. The peer's next ACK makes room.
+ */
+VCC_INLINE bool split_lacks_room(const struct vcc_flow *f, const struct vcc_hold *h,
+				 const struct vcc_buffer *b, const struct vcc_params *p)
+{
+	uint32_t edge = seq_max(f->right_edge, hold_shown_edge(f, h, b, p));
+
+	return (is_held(f, h) || flight_bytes(f)) &&
+	       seq_distance(hold_guest_nxt(f, h), edge) < f->mss_bytes;
+}
+
+/*
  * After a segment of the guest: is an acknowledgement due, with `promised` and the flow's window?
  * `end` is one past the last byte that the shell has in sequence, without a FIN. The first segments
  * may have passed without being retained; no promise is given until the peer has acknowledged them.
@@ -25,7 +38,8 @@ VCC_INLINE bool split_promises(struct vcc_flow *f, struct vcc_hold *h, const str
 
 	if (!h->retains || (s->flags & (TCP_SYN | TCP_RST)))
 		return false;
-	if (is_managed(f) && acts_by_split(f, p) && hold_covers(f, h)) {
+	if (is_managed(f) && acts_by_split(f, p) && hold_covers(f, h) &&
+	    !split_lacks_room(f, h, b, p)) {
 		if (!h->promises)
 			h->promised = f->snd_una;
 		h->promises = true;

@@ -553,18 +553,23 @@ struct vcc_params {
 	uint32_t idle_handshake_ms;
 	uint32_t idle_closed_ms;
 	/* The flow's pool: flows that share a window (vCC, section 4). */
-	uint16_t pool;		  /* the shell's number for it */
-	uint16_t pool_weight;	  /* the flow's weight in it; 0: no pool */
-	uint32_t pool_bytes;	  /* the pool's size: all its flows' windows together */
-	uint8_t on_full;	  /* enum vcc_on_full; for the shell */
-	uint8_t retransmit;	  /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
-	uint8_t act;		  /* enum vcc_act */
-	uint8_t receive;	  /* enum vcc_receive */
-	uint8_t delays;		  /* bool: measure what round trips wait for (delay.h) */
-	uint8_t accecn;		  /* bool: ask for AccECN in the guest's name, and accept it */
-	uint8_t migratable;	  /* bool: promise nothing that needs vcc after the handshake */
-	uint8_t on_unknown;	  /* enum vcc_on_unknown, with `police`; for the shell */
-	uint32_t rtt_target_us;	  /* with CC_TARGET; 0: by the path's least RTT alone */
+	uint16_t pool;	      /* the shell's number for it */
+	uint16_t pool_weight; /* the flow's weight in it; 0: no pool */
+	uint32_t pool_bytes;  /* the pool's size: all its flows' windows together */
+	uint8_t on_full;      /* enum vcc_on_full; for the shell */
+	uint8_t retransmit;   /* bool, with ACT_HOLD: the shell repairs losses (repair.h) */
+	uint8_t act;	      /* enum vcc_act */
+	uint8_t receive;      /* enum vcc_receive */
+	uint8_t delays;	      /* bool: measure what round trips wait for (delay.h) */
+	uint8_t accecn;	      /* bool: ask for AccECN in the guest's name, and accept it */
+	uint8_t migratable;   /* bool: promise nothing that needs vcc after the handshake */
+	uint8_t on_unknown;   /* enum vcc_on_unknown, with `police`; for the shell */
+	/* In a port's buffer (hold_buffer.h): equation 1's alpha, and that of flows of a short RTT.
+	 */
+	uint16_t buffer_alpha;
+	uint16_t buffer_alpha_short;
+	uint32_t buffer_short_rtt_us; /* the limit of that, with BUFFER_PRIORITIZED */
+	uint32_t rtt_target_us;	      /* with CC_TARGET; 0: by the path's least RTT alone */
 	uint32_t unknown_grace_s; /* until data of unknown connections is dropped; for the shell */
 	uint32_t policed_s; /* written by the shell: the rule polices since then; 0: always has */
 };
@@ -596,6 +601,10 @@ struct vcc_params {
 		.rtt_target_us = 100,						\
 		/* AC/DC, section 5: the RTO_min of its hosts. */		\
 		.emit_after_us = 10000,						\
+		.buffer_alpha = 1,						\
+		.buffer_alpha_short = 8,					\
+		/* vFlood, 3.3. */						\
+		.buffer_short_rtt_us = 1000,					\
 		/* A forgotten flow whose scale was rewritten would crawl. */	\
 		.idle_established_ms = 5 * 24 * 3600 * 1000,			\
 		/* RFC 5382, REQ-5: keepalives come every two hours. */		\

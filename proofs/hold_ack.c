@@ -37,6 +37,8 @@ int main(void)
 	CLAIM(h.held_bytes == before.held_bytes && h.retains == before.retains &&
 		  h.promises == before.promises,
 	      "what is held stays until it leaves");
+	CLAIM(hold_shown_edge(&f, &h, &b, &p) - f.snd_una <= SEQ_WINDOW_MAX,
+	      "nothing is shown beyond the largest window");
 	uint32_t ack = split_ack(&h, s.ack);
 
 	CLAIM(!seq_after(ack, h.promises ? hold_guest_nxt(&f, &h) : f.snd_nxt),

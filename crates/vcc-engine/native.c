@@ -394,9 +394,33 @@ uint32_t vcc_native_hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 }
 
 void vcc_native_hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			  uint32_t end, uint32_t bytes)
+			  const struct vcc_params *p, uint32_t end, uint32_t bytes)
 {
-	hold_kept(f, h, b, end, bytes);
+	hold_kept(f, h, b, p, end, bytes);
+}
+
+uint32_t vcc_native_hold_room_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				    const struct vcc_buffer *b, const struct vcc_params *p,
+				    uint32_t end)
+{
+	return hold_room_bytes(f, h, b, p, end);
+}
+
+uint32_t vcc_native_hold_share_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				     const struct vcc_buffer *b, const struct vcc_params *p)
+{
+	return hold_share_bytes(f, h, b, p);
+}
+
+void vcc_native_hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			    const struct vcc_params *p)
+{
+	hold_settle(f, h, b, p);
+}
+
+void vcc_native_hold_takes_back(struct vcc_hold *h, struct vcc_buffer *b)
+{
+	hold_takes_back(h, b);
 }
 
 void vcc_native_hold_left(struct vcc_hold *h, struct vcc_buffer *b, uint32_t bytes)

@@ -7,8 +7,14 @@ use vcc_engine::sys;
 pub type Reason = sys::vcc_count;
 
 /// Segments by reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; sys::COUNT_MAX as usize]);
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters([0; sys::COUNT_MAX as usize])
+    }
+}
 
 impl Counters {
     /// # Panics

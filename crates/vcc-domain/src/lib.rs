@@ -50,7 +50,7 @@ mod trace;
 pub use bytes::BadBytes;
 pub use control_request::{Accepted, Ask, Reloaded};
 pub use counters::{Counters, Reason};
-pub use flow_view::Seen;
+pub use flow_view::{BufferShare, Seen};
 pub use frame::{Checksum, Frame, Out, Verdict};
 pub use handover::CannotTakeOver;
 pub use hold::BufferSpec;

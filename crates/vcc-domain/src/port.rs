@@ -151,6 +151,7 @@ impl Port {
             let said = parsed.segment;
             let verdict = self.hold_from_guest(id, frame, parsed, out);
             self.split.promise(&mut self.core, id, &said);
+            self.core.settle_grant(id);
             return verdict;
         }
         self.leave(id, frame, parsed, out)
@@ -230,6 +231,8 @@ impl Port {
         }
         if Holding::has_held(&self.core, id) {
             self.send_waiting(id, out);
+        } else {
+            self.core.settle_grant(id);
         }
         self.split.record(&mut self.core, id);
         if verdict != Verdict::Pass || !self.snooping.is_on() {
@@ -244,7 +247,6 @@ impl Port {
         let looks = [
             self.core.table.next_look_ns(),
             self.emitter.next_look_ns(),
-            self.core.next_read_ns(),
             self.repair.next_ns(),
             self.snooping.next_ns(),
             self.split.next_ack_ns(&self.core),
@@ -397,7 +399,6 @@ impl Port {
         if begins_anew || is_reset {
             self.thinning.drop_ack(&mut self.core, id);
         }
-        self.core.note_full();
         self.snooping.note_end(&mut self.core, id, is_reset);
     }
 
@@ -409,7 +410,6 @@ impl Port {
             held.clear(&mut self.core.buffer);
             self.split.clear(&mut held.slot);
         }
-        self.core.note_full();
         self.core.table.remove(id);
     }
 
@@ -558,7 +558,12 @@ impl Port {
             self.forget(id);
             return;
         }
-        let next_ms = timer::next_look_ms(self.core.treatments.params_of(flow), action.deadline_ms);
+        let silent_ms = ((now_ns / NS_PER_MS) as u32).wrapping_sub(flow.last_seen_ms);
+        let mut next_ms =
+            timer::next_look_ms(self.core.treatments.params_of(flow), action.deadline_ms);
+        if let Some(idle_ms) = self.core.forget_idle_grant(id, silent_ms) {
+            next_ms = next_ms.min(idle_ms);
+        }
         if action.dupacks > 0 || action.update != 0 {
             // They repeat what the guest has not been shown yet.
             self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);

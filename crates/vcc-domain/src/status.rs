@@ -4,7 +4,7 @@
 use vcc_engine::{Delays, FlowState, Params, sys};
 
 use crate::bytes::{self, BadBytes, read, read_text, write, write_text};
-use crate::flow_view::Seen;
+use crate::flow_view::{BufferShare, Seen};
 use crate::port::Port;
 use crate::rules::{Rule, RuleTotals};
 use vcc_engine::FlowKey;
@@ -99,10 +99,21 @@ impl Status {
         write_rules(&self.rules, &mut bytes);
         write_rules(&self.last_rules, &mut bytes);
         write(&(self.flows.len() as u32), &mut bytes);
-        for Seen { key, state, held_bytes, promised_bytes } in &self.flows {
+        for Seen { key, state, share, promised_bytes } in &self.flows {
             write(key.as_raw(), &mut bytes);
             write(&state.0, &mut bytes);
-            write(held_bytes, &mut bytes);
+            let BufferShare {
+                held_bytes,
+                granted_bytes,
+                share_bytes,
+                state,
+                no_buffer,
+                packet_loss,
+            } = share;
+            for number in [held_bytes, granted_bytes, share_bytes, no_buffer, packet_loss] {
+                write(number, &mut bytes);
+            }
+            write(state, &mut bytes);
             write(promised_bytes, &mut bytes);
         }
         bytes
@@ -133,7 +144,14 @@ impl Status {
             status.flows.push(Seen {
                 key: FlowKey::from_raw(read(bytes)?),
                 state: FlowState(read(bytes)?),
-                held_bytes: read(bytes)?,
+                share: BufferShare {
+                    held_bytes: read(bytes)?,
+                    granted_bytes: read(bytes)?,
+                    share_bytes: read(bytes)?,
+                    no_buffer: read(bytes)?,
+                    packet_loss: read(bytes)?,
+                    state: read(bytes)?,
+                },
                 promised_bytes: read(bytes)?,
             });
         }

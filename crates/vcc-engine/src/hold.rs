@@ -14,14 +14,13 @@ impl Buffer {
     /// An empty buffer.
     pub fn new(size_bytes: u32, policy: BufferPolicy) -> Self {
         let policy = policy.number().into();
-        Buffer(sys::vcc_buffer { size_bytes, used_bytes: 0, policy })
+        Buffer(sys::vcc_buffer { size_bytes, used_bytes: 0, granted_bytes: 0, policy })
     }
 
-    /// Changes its size and policy; what is in it stays.
+    /// Changes its size and policy; what is in it and what was granted stays.
     pub fn change(&mut self, size_bytes: u32, policy: BufferPolicy) {
-        let used_bytes = self.0.used_bytes;
-        *self = Self::new(size_bytes, policy);
-        self.0.used_bytes = used_bytes;
+        self.0.size_bytes = size_bytes;
+        self.0.policy = policy.number().into();
     }
 
     #[inline]
@@ -29,9 +28,16 @@ impl Buffer {
         self.0.size_bytes
     }
 
+    /// By what is held and retained.
     #[inline]
     pub fn used_bytes(&self) -> u32 {
         self.0.used_bytes
+    }
+
+    /// To guests, which have not used it yet.
+    #[inline]
+    pub fn granted_bytes(&self) -> u32 {
+        self.0.granted_bytes
     }
 
     pub(crate) fn raw(&self) -> &sys::vcc_buffer {
@@ -54,6 +60,13 @@ impl Hold {
     pub fn left(&mut self, buffer: &mut Buffer, bytes: u32) {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { native::hold_left(&mut self.0, &mut buffer.0, bytes) }
+    }
+
+    /// The flow has ended, or is idle: it gives back what it was granted.
+    #[inline]
+    pub fn takes_back(&mut self, buffer: &mut Buffer) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::hold_takes_back(&mut self.0, &mut buffer.0) }
     }
 }
 
@@ -104,9 +117,38 @@ impl FlowState {
 
     /// The shell holds a segment up to `end`, in `bytes` of the buffer.
     #[inline]
-    pub fn hold_kept(&self, hold: &mut Hold, buffer: &mut Buffer, end: u32, bytes: u32) {
+    pub fn hold_kept(
+        &self,
+        hold: &mut Hold,
+        buffer: &mut Buffer,
+        params: &Params,
+        end: u32,
+        bytes: u32,
+    ) {
+        let (hold, buffer) = (&mut hold.0, &mut buffer.0);
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::hold_kept(&self.0, &mut hold.0, &mut buffer.0, end, bytes) }
+        unsafe { native::hold_kept(&self.0, hold, buffer, &params.0, end, bytes) }
+    }
+
+    /// The bytes of the buffer that the next segment of the guest, up to `end`, may take.
+    #[inline]
+    pub fn hold_room_bytes(&self, hold: &Hold, buffer: &Buffer, params: &Params, end: u32) -> u32 {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::hold_room_bytes(&self.0, &hold.0, &buffer.0, &params.0, end) }
+    }
+
+    /// The bytes of the buffer that the flow may take (vFlood, equation 1).
+    #[inline]
+    pub fn hold_share_bytes(&self, hold: &Hold, buffer: &Buffer, params: &Params) -> u32 {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::hold_share_bytes(&self.0, &hold.0, &buffer.0, &params.0) }
+    }
+
+    /// Settles what the flow is granted of the buffer, after a segment of either end.
+    #[inline]
+    pub fn hold_settle(&self, hold: &mut Hold, buffer: &mut Buffer, params: &Params) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::hold_settle(&self.0, &mut hold.0, &mut buffer.0, &params.0) }
     }
 
     /// After a SYN-ACK to the guest: is a window update due behind it, with the flow's last

@@ -40,7 +40,8 @@ impl Shell {
     /// The guest's first `segs` segments are held.
     fn keep(&mut self, segs: u32) {
         let (end, mss_bytes) = (self.conn.seq(segs * self.conn.mss()), self.conn.mss());
-        self.conn.flow.hold_kept(&mut self.hold, &mut self.buffer, end, segs * mss_bytes);
+        let Conn { flow, params, .. } = &self.conn;
+        flow.hold_kept(&mut self.hold, &mut self.buffer, params, end, segs * mss_bytes);
     }
 
     /// After a segment of the guest, of which the shell has everything before `end` segments.
@@ -133,6 +134,26 @@ fn duplicate_acks_of_what_the_guest_repairs_are_shown() {
         assert_eq!(u32::from(action.verdict), sys::VCC_PASS);
         assert_eq!(action.window, before, "law 4, though the buffer has more room");
     }
+}
+
+/// Law 3 would have the acknowledgement show a window, which the guest would fill with small segments.
+#[test]
+fn without_room_nothing_is_acknowledged_until_something_has_left() {
+    let mut shell = Shell::new();
+    let mss_bytes = shell.conn.mss();
+    // A share of 8 segments, of which one is kept back.
+    shell.buffer = Buffer::new(16 * mss_bytes, BufferPolicy::Fair);
+    shell.keep(8);
+    shell.conn.flow.0.right_edge = shell.conn.seq(8 * mss_bytes);
+    assert!(!shell.promises(7, 8));
+    assert_eq!(shell.hold.0.promises, 0);
+    // Two are acknowledged, and their room is free.
+    shell.conn.send_segs(0, 8);
+    shell.conn.wait_us(1000);
+    let ack = shell.conn.ack(4 * mss_bytes);
+    shell.gets(ack);
+    shell.hold.left(&mut shell.buffer, 4 * mss_bytes);
+    assert!(shell.promises(7, 8));
 }
 
 #[test]

@@ -56,6 +56,7 @@ counters! {
     UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN did not pass while vcc was attached";
     IN_FRAGMENTS: COUNT_IN_FRAGMENTS, "in_fragments", "translated, not limited: a connection whose guest sends in IP fragments";
     ACCEPTED: COUNT_ACCEPTED, "accepted", "answered: a SYN, in the name of a guest that is not running";
+    NO_BUFFER: COUNT_NO_BUFFER, "no_buffer", "dropped: data for which its connection's share of the buffer has no room";
 }
 
 /// Segments by reason, summed over all CPUs.

@@ -45,8 +45,6 @@ pub(crate) struct Device {
     backlog: Backlog,
     /// None: the guest is on this host, or there is no guest.
     moving: Option<Moving>,
-    /// The ring whose frames have last filled the port.
-    filled_by: usize,
     counts: CardCounts,
     /// The counts up to which the operator needs no further report.
     reported: [u64; REASONS],
@@ -108,7 +106,6 @@ impl Device {
             steering: Steering::new(),
             backlog: Backlog::default(),
             moving: None,
-            filled_by: 0,
             counts: CardCounts::default(),
             reported: [0; REASONS],
             journal: Journal::new(on_event),
@@ -185,13 +182,10 @@ impl Device {
         self.tell_room(&mut rings);
         more |= self.receive(&mut rings);
         more |= self.send(&mut rings);
-        let was_full = !self.port.wants_frames();
         // The port's acknowledgement of what the guest has sent, while the guest still runs.
         if self.next_deadline_ns().is_some_and(|due_ns| due_ns <= now_ns()) {
             self.advance(&mut rings);
         }
-        // The rest of what the guest had queued.
-        more |= was_full && self.port.wants_frames();
         more |= self.want_kicks(&mut rings);
         self.call(&used_before, &mut rings);
         self.tell_of_drops();
@@ -275,7 +269,7 @@ impl Device {
         let receiving = rings.receiving();
         let receiving = receiving.filter(|pair| waits_for_room || !self.backlog.is_empty_at(*pair));
         let receiving = receiving.map(|pair| 2 * pair);
-        let sending = rings.sending().filter(|_| self.port.wants_frames());
+        let sending = rings.sending();
         let mut more = false;
         for ring in receiving.chain(sending).collect::<Vec<_>>() {
             let Ring { queue, seen, .. } = &rings.all[ring];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vcc_domain::BufferShare;
 use vcc_engine::{FlowState, Limit, Params, Underlay, sys};
 use vcc_port::{Flow, FlowId};
 
@@ -37,8 +38,8 @@ pub struct FlowView {
     pub limit: Limit,
     /// Its treatment has `act = "hold"`.
     pub holds: bool,
-    /// Kept in the buffer of its port; None at a port in the kernel, which has none.
-    pub held_bytes: Option<u64>,
+    /// Of the buffer of its port; None at a port in the kernel, which has none.
+    pub share: Option<BufferShare>,
     /// Acknowledged by its port in the name of the peer or the guest; None likewise.
     pub promised_bytes: Option<u64>,
     /// The guest's; None unless it was watched.
@@ -67,7 +68,7 @@ impl FlowView {
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
             state: flow.state.with_open_wait(params, now_us),
-            held_bytes: None,
+            share: None,
             promised_bytes: None,
             cpu: None,
             rates: None,
@@ -85,6 +86,21 @@ impl FlowView {
 
     pub fn cwnd_bytes(&self) -> Option<u64> {
         Some(u64::from(self.state.cwnd_segs()?) * u64::from(self.state.mss_bytes))
+    }
+
+    /// Its bytes in the buffer of its port.
+    pub fn held_bytes(&self) -> Option<u64> {
+        self.share.map(|share| share.held_bytes.into())
+    }
+
+    /// Why the guest may send no more than what may leave at once (vFlood, 3.2); None if it may.
+    pub fn offline(&self) -> Option<&'static str> {
+        match self.share?.state {
+            sys::HOLD_NO_BUFFER => Some("no-buffer"),
+            sys::HOLD_PACKET_LOSS => Some("packet-loss"),
+            sys::HOLD_DRAINING => Some("draining"),
+            _ => None,
+        }
     }
 
     /// The peer's feedback on the guest's data.

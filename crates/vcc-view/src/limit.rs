@@ -9,7 +9,7 @@ use crate::units;
 pub fn text_of(flow: &FlowView) -> String {
     let text = text(flow.limit);
     let is_short = matches!(flow.limit, Limit::Guest(Unused::Window { .. }));
-    if !(flow.holds && is_short && flow.held_bytes == Some(0)) {
+    if !(flow.holds && is_short && flow.held_bytes() == Some(0)) {
         return text;
     }
     format!(
@@ -118,6 +118,8 @@ fn bytes(bytes: impl Into<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use vcc_domain::BufferShare;
+
     use super::*;
 
     #[test]
@@ -219,7 +221,8 @@ mod tests {
             (true, None, Limit::Guest(unused), false),
             (true, Some(0), Limit::Closed, false),
         ] {
-            (flow.holds, flow.held_bytes, flow.limit) = (holds, held_bytes, limit);
+            let share = |held_bytes| BufferShare { held_bytes, ..BufferShare::default() };
+            (flow.holds, flow.share, flow.limit) = (holds, held_bytes.map(share), limit);
             assert_eq!(
                 text_of(&flow).contains("install vcc-guest"),
                 helps,

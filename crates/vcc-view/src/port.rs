@@ -198,7 +198,7 @@ impl<'a> Viewer<'a> {
         let Source::Domain(port) = port else { return Vec::new() };
         let rules = port.rules().unwrap_or_default();
         let view = |seen: &Seen| FlowView {
-            held_bytes: Some(seen.held_bytes.into()),
+            share: Some(seen.share),
             promised_bytes: Some(seen.promised_bytes.into()),
             ..self.view(&domain::flow(seen), &rules)
         };

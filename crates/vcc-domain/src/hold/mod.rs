@@ -7,7 +7,7 @@ mod sent;
 
 use std::collections::VecDeque;
 
-use vcc_engine::{Buffer, BufferPolicy, FlowState, Hold, Params, Segment, TooBig};
+use vcc_engine::{Buffer, BufferPolicy, FlowState, Hold, Params, Segment, TooBig, sys};
 
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
@@ -74,6 +74,7 @@ impl Held {
         self.path = Path::default();
         let held_bytes = self.hold.0.held_bytes;
         self.hold.left(buffer, held_bytes);
+        self.hold.takes_back(buffer);
     }
 
     /// Discards what is retained of what has left; the guest has it, too.
@@ -110,12 +111,9 @@ impl Held {
     }
 }
 
-/// A frame's charge to the buffer in addition to its length, so that small frames cost more.
-const BESIDE_A_FRAME_BYTES: u32 = 96;
-
 /// The bytes of the buffer that a frame takes.
 pub(crate) fn charge_bytes(frame: &Frame) -> u32 {
-    BESIDE_A_FRAME_BYTES + frame.bytes.len() as u32
+    sys::HELD_FRAME_BYTES + frame.bytes.len() as u32
 }
 
 /// A frame that is held or retained, with what its headers say.

@@ -105,7 +105,7 @@ impl Sent {
         let cut_bytes = path
             .limit_bytes(parsed, now_us)
             .or(kept.unit_bytes())
-            .map_or(0, |unit_bytes| (payload_bytes - 1) / unit_bytes * unit_bytes);
+            .map_or(0, |unit_bytes| payload_bytes.saturating_sub(1) / unit_bytes * unit_bytes);
         match cut_bytes {
             0 => Some((at, 0)),
             _ => Some((at + 1, self.cut(at, cut_bytes))),
@@ -137,16 +137,22 @@ impl Sent {
         free_bytes
     }
 
-    /// Drops the acknowledged segments at the start of a super-segment; returns the bytes of the
+    /// Drops the acknowledged segments at the start of a super-segment, and acknowledged data in front of
+    /// a FIN: a peer that has the data may take it with the FIN for a duplicate. Returns the bytes of the
     /// buffer that are free again.
     pub(crate) fn trim(&mut self, at: usize, una: u32, now_us: u32) -> u32 {
         let kept = &mut self.queue[at];
-        let Some(unit_bytes) = kept.unit_bytes() else { return 0 };
         if !before(kept.facts.seq, una) {
             return 0;
         }
-        let acked_bytes = una.wrapping_sub(kept.facts.seq) / unit_bytes * unit_bytes;
-        if acked_bytes == 0 || acked_bytes >= kept.waiting.segment().payload_bytes {
+        let payload_bytes = kept.waiting.segment().payload_bytes;
+        let acked_bytes = una.wrapping_sub(kept.facts.seq).min(payload_bytes);
+        let acked_bytes = match kept.unit_bytes() {
+            _ if acked_bytes == payload_bytes => payload_bytes,
+            Some(unit_bytes) => acked_bytes / unit_bytes * unit_bytes,
+            None => 0,
+        };
+        if acked_bytes == 0 {
             return 0;
         }
         let before_bytes = charge_bytes(&kept.waiting.frame);

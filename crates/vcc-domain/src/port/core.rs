@@ -5,16 +5,13 @@ use vcc_engine::{Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Seg
 
 use super::{Judged, NS_PER_US, seconds};
 use crate::counters::{Counters, Reason};
+use crate::flow_view::Seen;
 use crate::frame::{Direction, Frame, Verdict};
 use crate::parse::{Parsed, parse_first_fragment};
 use crate::rules::Treatments;
 use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS};
 use vcc_engine::FlowKey;
-
-/// A buffer that nothing leaves for this long is full of segments to peers that do not take them.
-/// Reading continues then, for the guest's other connections, and new data without room is dropped.
-const STALLED_NS: u64 = 200_000_000;
 
 #[derive(Clone)]
 pub(super) struct Core {
@@ -26,8 +23,6 @@ pub(super) struct Core {
     pub buffer: Buffer,
     /// Of all connections of the guest.
     pub rate: GuestRate,
-    /// Since when the buffer has been full without a segment leaving.
-    full_since_ns: Option<u64>,
     /// Since when it takes all of its guest's new connections; None until the first time is known.
     attached_ns: Option<u64>,
     pub now_ns: u64,
@@ -42,7 +37,6 @@ impl Core {
             delays: Delays::default(),
             buffer,
             rate: GuestRate::default(),
-            full_since_ns: None,
             attached_ns: None,
             now_ns: 0,
         }
@@ -58,28 +52,46 @@ impl Core {
         self.now_ns / NS_PER_US
     }
 
-    /// When a full port reads again though nothing leaves; None if it reads now.
-    pub(super) fn next_read_ns(&self) -> Option<u64> {
-        let read_ns = self.full_since_ns?.saturating_add(STALLED_NS);
-        (read_ns > self.now_ns).then_some(read_ns)
+    /// A flow as other processes see it.
+    pub(super) fn seen(&self, entry: &Entry) -> Seen {
+        Seen::from_entry(entry, &self.buffer, self.treatments.params_of(&entry.state))
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.buffer.used_bytes() >= self.buffer.size_bytes()
+    /// The bytes of the buffer that the flow's next segment may take.
+    pub(super) fn room_bytes(&self, id: FlowId, segment: &Segment) -> u32 {
+        let Some(Entry { state: flow, held, .. }) = self.table.get(id) else { return 0 };
+        let end = segment.seq.wrapping_add(segment.payload_bytes);
+        flow.hold_room_bytes(&held.hold, &self.buffer, self.treatments.params_of(flow), end)
     }
 
-    /// The buffer may have become full, or have room again.
-    pub(super) fn note_full(&mut self) {
-        if !self.is_full() {
-            self.full_since_ns = None;
-        } else {
-            self.full_since_ns.get_or_insert(self.now_ns);
+    /// Settles what the flow is granted of the buffer, after a segment of either end.
+    #[inline]
+    pub(super) fn settle_grant(&mut self, id: FlowId) {
+        let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
+        if held.hold.0.begun == 0 {
+            return;
+        }
+        flow.hold_settle(&mut held.hold, &mut self.buffer, self.treatments.params_of(flow));
+        let look_ns = timer::after_ms(self.now_ns, sys::GRANT_IDLE_MS);
+        if held.hold.0.granted_bytes > 0
+            && self.table.get(id).is_some_and(|it| it.look_ns() > look_ns)
+        {
+            self.table.set_look(id, look_ns);
         }
     }
 
-    /// A segment leaves the buffer.
-    pub(super) fn note_left(&mut self) {
-        self.full_since_ns = self.is_full().then_some(self.now_ns);
+    /// The flow has been silent for `silent_ms`: it gives back what it was granted, or is looked at again
+    /// after the returned time.
+    pub(super) fn forget_idle_grant(&mut self, id: FlowId, silent_ms: u32) -> Option<u32> {
+        let Entry { held, .. } = self.table.get_mut(id)?;
+        if held.hold.0.granted_bytes == 0 {
+            return None;
+        }
+        if silent_ms < sys::GRANT_IDLE_MS {
+            return Some(sys::GRANT_IDLE_MS - silent_ms);
+        }
+        held.hold.takes_back(&mut self.buffer);
+        None
     }
 
     /// The engine judges a segment of the guest.

@@ -6,7 +6,7 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 use super::core::Core;
 use super::pacing::Pacing;
 use crate::frame::Frame;
-use crate::hold::{Held, Waiting, charge_bytes, set_seq};
+use crate::hold::{Held, Waiting, charge_bytes, set_seq, unit_bytes};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
@@ -67,15 +67,27 @@ impl Holding {
                 >= sequence_bytes(segment)
     }
 
+    /// How much of a segment's payload may be held: none, all, or full segments as far as the flow's
+    /// part of the buffer has room.
+    pub(super) fn holds_bytes(core: &Core, id: FlowId, (frame, parsed): (&Frame, &Parsed)) -> u32 {
+        let segment = &parsed.segment;
+        let beyond_bytes = charge_bytes(frame).saturating_sub(core.room_bytes(id, segment));
+        if beyond_bytes == 0 {
+            return segment.payload_bytes;
+        }
+        let fits_bytes = segment.payload_bytes.saturating_sub(beyond_bytes);
+        fits_bytes - fits_bytes % unit_bytes(segment).max(1)
+    }
+
     /// Holds a segment.
     pub(super) fn keep(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
         let now_us = core.now_us() as u32;
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
-        flow.hold_kept(&mut held.hold, &mut core.buffer, end, charge_bytes(&frame));
+        let params = core.treatments.params_of(flow);
+        flow.hold_kept(&mut held.hold, &mut core.buffer, params, end, charge_bytes(&frame));
         held.queue.push(Waiting { frame, parsed: parsed.clone() });
-        core.note_full();
     }
 
     /// Is something of the connection held, or retained since it has left?

@@ -39,12 +39,12 @@ impl Port {
 
     /// The flows in order of their keys, with what the port has of them.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
-        self.core.table.iter().map(Seen::from_entry)
+        self.core.table.iter().map(|entry| self.core.seen(entry))
     }
 
     /// A flow likewise; None if the port does not know it.
     pub fn seen_of(&self, key: &FlowKey) -> Option<Seen> {
-        self.core.table.of_key(key).map(Seen::from_entry)
+        self.core.table.of_key(key).map(|entry| self.core.seen(entry))
     }
 
     /// A new connection between the ends of one that has ended is judged for itself: the old one is

@@ -85,7 +85,6 @@ impl Repair {
         let waiting = Waiting { frame, parsed };
         flow.repair_charge(&mut held.hold, &mut core.buffer, charge_bytes(&waiting.frame));
         held.sent.push(Kept { waiting, facts });
-        core.note_full();
     }
 
     /// After the engine has seen a segment to the guest: accounts for what it acknowledges, if the
@@ -139,10 +138,14 @@ impl Repair {
             strip_sack(frame, parsed);
         }
         let ack = held.hold.split_ack(parsed.segment.ack);
-        if passes && hears && ack != parsed.segment.ack {
+        // A guest may judge the acknowledgement before the sequence number, which it should answer if
+        // that is the old one (RFC 9293, 3.10.7.4).
+        let acks_flight = parsed.segment.ack.wrapping_sub(flow.snd_una) <= flow.flight_bytes();
+        if passes && (hears || acks_flight) && ack != parsed.segment.ack {
+            // Below an acknowledgement, a block would be a DSACK (RFC 2883).
+            strip_sack(frame, parsed);
             set_ack(frame, parsed, ack);
         }
-        core.note_full();
     }
 
     /// The next lost segment that the windows admit, by its place.
@@ -250,6 +253,8 @@ impl Repair {
                     return Expired::Nothing;
                 };
                 flow.repair_charge(&mut held.hold, &mut core.buffer, taken_bytes);
+                let free_bytes = held.sent.trim(at, flow.snd_una, now_us as u32);
+                held.hold.left(&mut core.buffer, free_bytes);
                 let facts = held.sent.get(at).map(|kept| kept.facts).unwrap_or_default();
                 // Law 14: the peer may have shrunk its window since.
                 if facts.sacked == 0 && !before(held.hold.0.peer_edge, facts.end) {

@@ -7,27 +7,25 @@ use super::Port;
 use super::holding::Holding;
 use super::repairing::{Expired, Repair};
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{BufferSpec, cut, reparsed_at, set_seq, without_payload};
+use crate::hold::{BufferSpec, charge_bytes, cut, reparsed_at, set_seq, without_payload};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
 impl Port {
-    /// Does the port take another frame from the guest? While its buffer is full, it does not, so
-    /// that the guest waits as at a full ring; ask again after each call, and at the next deadline.
-    pub fn wants_frames(&self) -> bool {
-        self.core.next_read_ns().is_none()
-    }
-
     /// Bytes held for the guest, of the port's buffer.
     pub fn held_bytes(&self) -> u32 {
         self.core.buffer.used_bytes()
     }
 
-    /// Changes the size of the buffer and how flows share it. One that has more than its new size is
-    /// full until enough has left.
+    /// Bytes of the buffer that the guest's connections were granted and have not used yet.
+    pub fn granted_bytes(&self) -> u32 {
+        self.core.buffer.granted_bytes()
+    }
+
+    /// Changes the size of the buffer and how flows share it. One that has more than its new size takes
+    /// nothing until enough has left.
     pub fn set_buffer(&mut self, buffer: BufferSpec) {
         self.core.buffer.change(buffer.size_bytes, buffer.policy);
-        self.core.note_full();
     }
 
     /// Runs the engine on a frame of the guest and sends it on its way. `out` receives the FACK that
@@ -158,7 +156,7 @@ impl Port {
             && (parsed.segment.payload_bytes == 0 || self.hold.pacing().admits(&mut self.core, id))
         {
             *frame = rest;
-            match self.core.is_full() {
+            match self.core.room_bytes(id, &parsed.segment) < charge_bytes(frame) {
                 true => Repair::pass_unretained(&mut self.core, id, &parsed.segment),
                 false => Repair::retain(&mut self.core, id, frame, parsed),
             }
@@ -166,9 +164,19 @@ impl Port {
             self.repair.arm(&mut self.core, id);
             return verdict;
         }
-        if fate.gap || self.core.is_full() {
+        if fate.gap {
             self.core.counters.count(sys::COUNT_DROPPED);
             return Verdict::Held;
+        }
+        let holds_bytes = Holding::holds_bytes(&self.core, id, (&rest, parsed));
+        if holds_bytes < parsed.segment.payload_bytes {
+            // The guest retransmits it. Its other connections are not to wait for this one.
+            self.core.counters.count(sys::COUNT_NO_BUFFER);
+            if holds_bytes == 0 {
+                return Verdict::Held;
+            }
+            rest = cut(&mut rest, parsed, holds_bytes as usize);
+            *parsed = reparsed_at(&rest, self.core.now_us());
         }
         Holding::keep(&mut self.core, id, rest, parsed);
         self.release(id, out);
@@ -179,7 +187,6 @@ impl Port {
     pub(super) fn release(&mut self, id: FlowId, out: &mut Out) {
         while let Some(leaving) = self.hold.next_leaving(&mut self.core, id) {
             Repair::retain(&mut self.core, id, &leaving.frame, &leaving.parsed);
-            self.core.note_left();
             self.leave_as(id, leaving.frame, &leaving.parsed, out);
         }
         self.repair.arm(&mut self.core, id);
@@ -205,6 +212,7 @@ impl Port {
     pub(super) fn send_waiting(&mut self, id: FlowId, out: &mut Out) {
         self.resend(id, out);
         self.release(id, out);
+        self.core.settle_grant(id);
     }
 
     /// Processes the timers of what has left.

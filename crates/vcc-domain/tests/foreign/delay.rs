@@ -67,10 +67,12 @@ fn a_guest_that_takes_turns_is_waited_for() {
     }
 }
 
-/// The port sends on meanwhile.
+/// The port sends on meanwhile. With the third seed the path is so fast that a connection's share of the buffer
+/// has left long before the guest's next turn.
 #[test]
 fn a_guest_whose_data_is_held_is_not_waited_for() {
-    assert_eq!(delayed_by(Side::Guest, split, Some(TURNS)), [Some(DelayedBy::Fabric); 4]);
+    let [fabric, guest] = [DelayedBy::Fabric, DelayedBy::Guest].map(Some);
+    assert_eq!(delayed_by(Side::Guest, split, Some(TURNS)), [fabric, fabric, guest, fabric]);
 }
 
 /// The port acknowledges what has room, and the guest makes the room. With the last seed the peer's segments are so

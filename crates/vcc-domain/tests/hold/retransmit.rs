@@ -258,6 +258,27 @@ fn the_last_data_before_both_fins_is_repaired() {
     assert_eq!(guest.port.held_bytes(), 0);
 }
 
+/// A peer may take a FIN behind data that it has for a duplicate, as smoltcp 0.14 does.
+#[test]
+fn a_fin_whose_data_is_acknowledged_is_sent_again_alone() {
+    let mut ends = Ends::new(0);
+    let mut guest = begun(&mut ends, 3);
+    let last = ends.data(4 * MSS, 300);
+    let _ = guest.send(&Packet { flags: FIN | ACK, ..last });
+    ends.take(&mut guest);
+    guest.wait_ms(1);
+    let data_end = 4 * MSS + 300;
+    let _ = guest.receive(&ends.peer_ack(data_end, WINDOW_BYTES));
+    guest.left.clear();
+    guest.wait_ms(1000);
+    assert!(guest.left.len() > 2);
+    for frame in &guest.left {
+        let segment = Segment::read(&frame.bytes).expect("TCP");
+        assert!(segment.has(FIN));
+        assert_eq!((segment.seq, segment.payload.len()), (ends.seq(data_end), 0));
+    }
+}
+
 /// Only the lost part of a super-segment is sent again.
 #[test]
 fn a_super_segment_is_repaired_in_parts() {

@@ -101,6 +101,7 @@ const RECEIVES: Kind = Kind::Name {
 };
 
 const CAP: Kind = Kind::Size { min: 1, max: u32::MAX };
+const ALPHA: Kind = Kind::Count { min: 1, max: 64 };
 const SEGMENTS: Kind = Kind::Count { min: 1, max: 1000 };
 
 /// A time that the engine counts in microseconds.
@@ -158,6 +159,38 @@ pub static KEYS: &[Key] = &[
             engine!(retransmit),
             "With `act = \"hold\"`: [repair losses](driver-domain.md#retransmission) of what was \
              held from the buffer, so that they need no turn of the guest.",
+        )
+    },
+    Key {
+        needs: &[Need::Key("act"), Need::Enforce(Severity::Error)],
+        scope: Scope::Buffers,
+        ..key(
+            "buffer_alpha",
+            ALPHA,
+            engine!(buffer_alpha),
+            "With `act`, at a port with `buffer_policy = \"fair\"` or `\"prioritized\"`: how many times as much \
+             as is free a connection may have of the [buffer](driver-domain.md#the-buffer).",
+        )
+    },
+    Key {
+        needs: &[Need::Key("act"), Need::Enforce(Severity::Error)],
+        scope: Scope::Buffers,
+        ..key(
+            "buffer_alpha_short",
+            ALPHA,
+            engine!(buffer_alpha_short),
+            "The same for connections with a short round-trip time, at a port with \
+             `buffer_policy = \"prioritized\"`.",
+        )
+    },
+    Key {
+        needs: &[Need::Key("act"), Need::Enforce(Severity::Error)],
+        scope: Scope::Buffers,
+        ..key(
+            "buffer_short_rtt",
+            us(1, MINUTE_US),
+            engine!(buffer_short_rtt_us),
+            "The smoothed round-trip time below which a connection has `buffer_alpha_short`.",
         )
     },
     Key {

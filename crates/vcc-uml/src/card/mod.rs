@@ -360,8 +360,7 @@ impl Card {
         self.tell_room(now_ns, &mut out)?;
         self.forward(now_ns, out)?;
         let mut header = [0; HEADER_BYTES];
-        while self.spec.port.as_ref().is_none_or(Port::wants_frames) {
-            let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? else { break };
+        while let Some(head) = self.rings.take_sent(&mut header, &mut self.scratch)? {
             let done_ns = self.send(now_ns, &header)?;
             let is_copied = self.spec.port.as_ref().is_some_and(Port::holds_frames);
             let (done_ns, call_ns) = match is_copied {

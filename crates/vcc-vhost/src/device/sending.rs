@@ -7,34 +7,20 @@ use crate::rings::{self, Taken};
 use crate::wake::now_ns;
 
 impl Device {
-    /// From the guest to the wire, as long as the port takes frames.
+    /// From the guest to the wire.
     pub(super) fn send(&mut self, rings: &mut Rings) -> bool {
         let mut more = false;
-        let mut all: Vec<usize> = rings.sending().collect();
-        // The ring behind the one that has filled the port comes first.
-        let next = all.iter().position(|ring| *ring > self.filled_by).unwrap_or(0);
-        all.rotate_left(next);
-        for ring in all {
-            if !rings.is_up(ring) {
-                more |= self.discard(ring, rings);
-                continue;
-            }
-            if !self.port.wants_frames() {
-                continue;
-            }
-            more |= self.send_of(ring, rings);
-            if !self.port.wants_frames() {
-                self.filled_by = ring;
-            }
+        for ring in rings.sending().collect::<Vec<_>>() {
+            more |= match rings.is_up(ring) {
+                true => self.send_of(ring, rings),
+                false => self.discard(ring, rings),
+            };
         }
         more
     }
 
     fn send_of(&mut self, ring: usize, rings: &mut Rings) -> bool {
         for _ in 0..BATCH {
-            if !self.port.wants_frames() {
-                return false;
-            }
             let memory = rings.memory;
             let mut bytes = std::mem::take(&mut self.from_guest);
             let header = match rings::take(&mut rings.all[ring].queue, memory, &mut bytes) {

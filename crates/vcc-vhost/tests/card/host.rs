@@ -110,12 +110,6 @@ impl Host {
         frame
     }
 
-    /// Waits until the turn is over in which the card has sent: what the wire gets from now on is of a
-    /// later one.
-    pub fn turn_ends(&self) {
-        self.card.look(|_| ());
-    }
-
     /// A frame on the wire that has not been asked for.
     pub fn sent_more(&self) -> Option<Vec<u8>> {
         let mut frame = vec![0; 1 << 17];

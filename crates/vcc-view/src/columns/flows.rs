@@ -333,11 +333,58 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "Held",
         "held_bytes",
         Bytes,
-        |flow| flow.held_bytes.into(),
+        |flow| flow.held_bytes().into(),
         "its bytes in the buffer of `vcc domain`; none at a port in the kernel",
     )
-    .given(|flow| flow.held_bytes.is_some_and(|bytes| bytes > 0))
+    .given(|flow| flow.held_bytes().is_some_and(|bytes| bytes > 0))
     .sort("held")
+    .page(Page::Detail),
+    Column::new(
+        "Granted",
+        "granted_bytes",
+        Bytes,
+        |flow| flow.share.map(|share| share.granted_bytes).into(),
+        "bytes of that buffer which it may take besides, by the window that its guest was shown",
+    )
+    .given(|flow| flow.share.is_some_and(|share| share.granted_bytes > 0))
+    .sort("granted")
+    .page(Page::Detail),
+    Column::new(
+        "Share",
+        "share_bytes",
+        Bytes,
+        |flow| flow.share.map(|share| share.share_bytes).into(),
+        "the most that it may have of that buffer now",
+    )
+    .wide()
+    .page(Page::Detail),
+    Column::new(
+        "Offline",
+        "offline",
+        Text,
+        |flow| flow.offline().into(),
+        "why its guest may send no more than leaves at once: `no-buffer`, its share is full; `packet-loss`, \
+         the guest repairs a loss; `draining`, its treatment has changed",
+    )
+    .given(|flow| flow.offline().is_some())
+    .page(Page::Detail),
+    Column::new(
+        "No buffer",
+        "no_buffer",
+        Count,
+        |flow| flow.share.map(|share| share.no_buffer).into(),
+        "times that its share of the buffer was full",
+    )
+    .given(|flow| flow.share.is_some_and(|share| share.no_buffer > 0))
+    .page(Page::Detail),
+    Column::new(
+        "Packet loss",
+        "packet_loss",
+        Count,
+        |flow| flow.share.map(|share| share.packet_loss).into(),
+        "times that it was offline because its guest repaired a loss",
+    )
+    .given(|flow| flow.share.is_some_and(|share| share.packet_loss > 0))
     .page(Page::Detail),
     Column::new(
         "Promised",

@@ -126,7 +126,7 @@ impl Port {
             let segment = waiting.segment();
             let end = segment.seq.wrapping_add(sequence_bytes(segment));
             let bytes = charge_bytes(&waiting.frame);
-            flow.hold_kept(&mut held.hold, &mut self.core.buffer, end, bytes);
+            flow.hold_kept(&mut held.hold, &mut self.core.buffer, &params, end, bytes);
             held.queue.push(waiting);
         }
         self.snooping.arrive(&mut snooped, copies);
@@ -154,7 +154,6 @@ impl Port {
     pub fn go_on(&mut self, now_ns: u64, out: &mut Out) {
         self.core.note_time(now_ns);
         self.split.resume();
-        self.core.note_full();
         let place = out.to_guest.len();
         for id in self.core.table.ids() {
             self.go_on_with(id, out);
@@ -181,6 +180,8 @@ impl Port {
         Repair::judge(&mut self.core, id);
         if Holding::has_held(&self.core, id) {
             self.send_waiting(id, out);
+        } else {
+            self.core.settle_grant(id);
         }
         self.split.record(&mut self.core, id);
         if self.snooping.is_on() {

@@ -9,6 +9,7 @@ use vcc_frames::wire::*;
 
 use crate::BESIDE_A_FRAME_BYTES;
 use crate::common::rng::Rng;
+use crate::common::watch::distance;
 use crate::ends::{Ends, Guest, MSS_BYTES, RING_SEGS};
 
 const CONNECTIONS: u16 = 3;
@@ -30,8 +31,8 @@ pub struct Run {
     pub rng: Rng,
     pub guest: Guest,
     pub connections: Vec<Connection>,
-    /// Does the guest send though its port does not read?
-    ignores_full: bool,
+    /// Does the guest send beyond the window that it was shown?
+    ignores_window: bool,
     /// Do segments have any size? Else no single one exceeds the MSS.
     pub any_sizes: bool,
     size_bytes: u32,
@@ -47,7 +48,7 @@ impl Run {
         guest.watch.slack_bytes = MSS_BYTES as i64;
         guest.watch.splits = u32::from(guest.port.params().0.act) == sys::ACT_SPLIT;
         let mut run = Run {
-            ignores_full: rng.chance(300),
+            ignores_window: rng.chance(300),
             guest,
             connections: Vec::new(),
             any_sizes: false,
@@ -123,6 +124,8 @@ impl Run {
         let cuts = self.largest_frame_bytes / 300 + 1;
         let most_bytes = self.size_bytes + self.largest_frame_bytes + cuts * BESIDE_A_FRAME_BYTES;
         assert!(held_bytes <= most_bytes, "{held_bytes} held");
+        let granted_bytes = self.guest.port.granted_bytes();
+        assert!(granted_bytes <= self.size_bytes, "{granted_bytes} granted");
     }
 
     fn wait(&mut self) {
@@ -150,9 +153,7 @@ impl Run {
     }
 
     fn new_data(&mut self, number: usize) {
-        if self.connections[number].finished
-            || !(self.guest.port.wants_frames() || self.ignores_full)
-        {
+        if self.connections[number].finished {
             return;
         }
         let most_bytes = self.rng.pick(&[1, MSS_BYTES, MSS_BYTES, 5_000, 60_000]);
@@ -160,7 +161,17 @@ impl Run {
             true => most_bytes as u32,
             false => self.rng.range(0, most_bytes as u64) as u32 + 1,
         };
-        let offset = self.connections[number].sent;
+        let Connection { ends, sent: offset, .. } = &self.connections[number];
+        let offset = *offset;
+        let edge = self.guest.port.flow(&ends.key()).map(|flow| flow.right_edge);
+        let room_bytes = edge.map(|edge| distance(ends.seq(offset), edge).max(0) as u32);
+        let bytes = match room_bytes {
+            Some(room_bytes) if !self.ignores_window => bytes.min(room_bytes),
+            _ => bytes,
+        };
+        if bytes == 0 {
+            return;
+        }
         self.connections[number].sent += bytes;
         // Sometimes the card loses it.
         if !self.rng.chance(20) {
@@ -245,6 +256,8 @@ impl Run {
                 }
                 let Connection { ends, sent, finished, .. } = &self.connections[number];
                 if ends.in_sequence == *sent && ends.finished == *finished {
+                    // The last ACK may have been left to chance.
+                    self.connections[number].acknowledge(&mut self.guest);
                     break;
                 }
                 rounds += 1;
