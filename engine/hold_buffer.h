@@ -126,6 +126,16 @@ VCC_INLINE uint32_t hold_share_bytes(const struct vcc_flow *f, const struct vcc_
 	return (uint32_t)(left_bytes * alpha / (1 + alpha));
 }
 
+/* Does the flow have more than its share of what is in the buffer, whatever has been granted? */
+VCC_INLINE bool hold_exceeds_share(const struct vcc_flow *f, const struct vcc_hold *h,
+				   const struct vcc_buffer *b, const struct vcc_params *p)
+{
+	struct vcc_buffer used = *b;
+
+	used.granted_bytes = h->granted_bytes;
+	return h->held_bytes > hold_share_bytes(f, h, &used, p);
+}
+
 /*
  * What may be granted to the flow, in bytes of data, beyond `held_bytes` of the buffer that it has:
  * the rest of its share, but at most twice what it has made use of. Without that

@@ -412,6 +412,12 @@ uint32_t vcc_native_hold_share_bytes(const struct vcc_flow *f, const struct vcc_
 	return hold_share_bytes(f, h, b, p);
 }
 
+bool vcc_native_hold_exceeds_share(const struct vcc_flow *f, const struct vcc_hold *h,
+				   const struct vcc_buffer *b, const struct vcc_params *p)
+{
+	return hold_exceeds_share(f, h, b, p);
+}
+
 void vcc_native_hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
 			    const struct vcc_params *p)
 {

@@ -53,7 +53,7 @@ pub use counters::{Counters, Reason};
 pub use flow_view::{BufferShare, Seen};
 pub use frame::{Checksum, Frame, Out, Verdict};
 pub use handover::CannotTakeOver;
-pub use hold::BufferSpec;
+pub use hold::{BufferSpec, Occupancy};
 pub use ledger::{Ledger, Promise};
 pub use port::{Arrived, IsnHash, Port, ReceiveRing};
 pub use receipt::Receipt;

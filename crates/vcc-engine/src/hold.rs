@@ -144,6 +144,13 @@ impl FlowState {
         unsafe { native::hold_share_bytes(&self.0, &hold.0, &buffer.0, &params.0) }
     }
 
+    /// Does the flow have more than its share of what is in the buffer, whatever has been granted?
+    #[inline]
+    pub fn hold_exceeds_share(&self, hold: &Hold, buffer: &Buffer, params: &Params) -> bool {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe { native::hold_exceeds_share(&self.0, &hold.0, &buffer.0, &params.0) }
+    }
+
     /// Settles what the flow is granted of the buffer, after a segment of either end.
     #[inline]
     pub fn hold_settle(&self, hold: &mut Hold, buffer: &mut Buffer, params: &Params) {

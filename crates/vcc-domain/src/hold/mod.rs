@@ -2,6 +2,7 @@
 
 mod cut;
 mod latest;
+mod occupancy;
 mod path;
 mod sent;
 
@@ -12,6 +13,7 @@ use vcc_engine::{Buffer, BufferPolicy, FlowState, Hold, Params, Segment, TooBig,
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
+pub use occupancy::Occupancy;
 pub(crate) use latest::{Latest, set_ack, set_seq, strip_sack};
 pub(crate) use path::Path;
 pub(crate) use sent::{Kept, Sent};
@@ -54,6 +56,8 @@ pub(crate) struct Held {
     pub late_ack: Option<Box<LateAck>>,
     /// In the ledger.
     pub slot: Option<usize>,
+    /// Only while the port traces.
+    pub occupancy: Occupancy,
 }
 
 /// An ACK to the guest that waits.

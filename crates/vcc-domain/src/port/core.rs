@@ -21,6 +21,8 @@ pub(super) struct Core {
     pub delays: Delays,
     /// For what is held and retained.
     pub buffer: Buffer,
+    /// Whether each flow's part of the buffer is recorded over time.
+    pub watches_buffer: bool,
     /// Of all connections of the guest.
     pub rate: GuestRate,
     /// Since when it takes all of its guest's new connections; None until the first time is known.
@@ -36,6 +38,7 @@ impl Core {
             counters: Counters::default(),
             delays: Delays::default(),
             buffer,
+            watches_buffer: false,
             rate: GuestRate::default(),
             attached_ns: None,
             now_ns: 0,
@@ -71,7 +74,12 @@ impl Core {
         if held.hold.0.begun == 0 {
             return;
         }
-        flow.hold_settle(&mut held.hold, &mut self.buffer, self.treatments.params_of(flow));
+        let params = self.treatments.params_of(flow);
+        flow.hold_settle(&mut held.hold, &mut self.buffer, params);
+        if self.watches_buffer {
+            let exceeds_share = flow.hold_exceeds_share(&held.hold, &self.buffer, params);
+            held.occupancy.note(self.now_ns, held.hold.0.held_bytes, exceeds_share);
+        }
         let look_ns = timer::after_ms(self.now_ns, sys::GRANT_IDLE_MS);
         if held.hold.0.granted_bytes > 0
             && self.table.get(id).is_some_and(|it| it.look_ns() > look_ns)

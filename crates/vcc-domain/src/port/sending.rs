@@ -1,13 +1,13 @@
 //! What leaves for the fabric: what the guest sends, what was held, what is repaired, and what the port
 //! says in the guest's name.
 
-use vcc_engine::{Action, Admission, sys};
+use vcc_engine::{Action, Admission, FlowKey, sys};
 
 use super::Port;
 use super::holding::Holding;
 use super::repairing::{Expired, Repair};
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{BufferSpec, charge_bytes, cut, reparsed_at, set_seq, without_payload};
+use crate::hold::{BufferSpec, Occupancy, charge_bytes, cut, reparsed_at, set_seq, without_payload};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 
@@ -20,6 +20,16 @@ impl Port {
     /// Bytes of the buffer that the guest's connections were granted and have not used yet.
     pub fn granted_bytes(&self) -> u32 {
         self.core.buffer.granted_bytes()
+    }
+
+    /// Records how much of the buffer each connection has over time, for an experiment.
+    pub fn watch_buffer(&mut self) {
+        self.core.watches_buffer = true;
+    }
+
+    /// What [`Port::watch_buffer`] has recorded, of each connection.
+    pub fn occupancies(&self) -> impl Iterator<Item = (&FlowKey, &Occupancy)> {
+        self.core.table.iter().map(|entry| (&entry.key, &entry.held.occupancy))
     }
 
     /// Changes the size of the buffer and how flows share it. One that has more than its new size takes

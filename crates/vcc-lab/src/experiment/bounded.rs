@@ -48,7 +48,7 @@ bounded! {
     /// 28,000 ephemeral ports.
     WireFlows: u32 = 1 to 20_000;
     /// A driver domain's buffer, which takes at least a few super-segments.
-    Kib: u32 = 256 to 1_048_576;
+    Kib: u32 = 64 to 1_048_576;
     Ms: u32 = 1 to 60_000;
     /// Sampling more often would take more time than the traffic.
     IntervalUs: u64 = 100 to 60_000_000;

@@ -2,6 +2,7 @@
 //! [`MEASURES`]; an experiment file gives it a name and groups of flows.
 
 mod ack_gaps;
+mod buffer;
 mod delays;
 mod goodput;
 mod metric;
@@ -77,6 +78,8 @@ const MEASURES: &[Measure] = &[
     pings::LOST,
     pools::MOST_HELD_SHARE,
     pools::OVERDRAWN,
+    buffer::MEAN_BYTES,
+    buffer::ABOVE_SHARE,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,

@@ -16,7 +16,7 @@ pub use conditions::{Backend, Schedule, Stack};
 pub use facts::{Ecn, FlowFacts, RunFacts};
 pub use flow::FlowResult;
 pub use lateness::{Lateness, LatenessSummary};
-pub use observation::{Delayed, Guessed, Observation, PoolSeen};
+pub use observation::{Buffered, Delayed, Guessed, Observation, PoolSeen};
 pub use reach::Reach;
 pub use run::{EmulatorReport, FrameLog, Pings, RunData};
 pub use tracking::{Pair, SenderState, Tracking, averaged};

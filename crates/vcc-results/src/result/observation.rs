@@ -24,6 +24,20 @@ pub struct Observation {
     /// In virtual time: what each connection of the port waited for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<Delayed>,
+    /// In virtual time: what the connections to each peer have had of the port's buffer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub buffered: Vec<Buffered>,
+}
+
+/// What the connections to a peer have had of their port's buffer, over the time in which each has something
+/// in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Buffered {
+    pub peer: usize,
+    pub byte_s: f64,
+    pub held_s: f64,
+    /// Of the time, that in which a connection has more than its share.
+    pub above_share_s: f64,
 }
 
 /// The two parts of a connection's round trips, as its port has seen them.

@@ -2,13 +2,13 @@
 
 use super::overlay;
 use crate::base::error::{Error, Result};
-use crate::scenario::Scenario;
-use std::collections::BTreeMap;
+use crate::scenario::{Scenario, address};
+use std::collections::{BTreeMap, BTreeSet};
 use vcc_domain::{Port, TracedAck};
 use vcc_engine::FlowKey;
 use vcc_engine::FlowState;
 use vcc_fabric::{HostId, RttSample, Window};
-use vcc_results::result::{Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
+use vcc_results::result::{Buffered, Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
 use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_traffic::{Sample, TcpCounters};
 use vcc_uml::{World, last_lines};
@@ -107,6 +107,7 @@ pub(super) fn observations(
             tracking: tracking(port, key, window, samples),
             overlay: overlay::guess(&scenario.guests[guest], acks(port, key)),
             delays: delays(port),
+            buffered: buffered(scenario, port),
         })
     });
     flows.collect()
@@ -123,6 +124,23 @@ fn delays(port: &Port) -> Vec<Delayed> {
         })
     };
     long.filter_map(|(_, flow)| delayed(flow)).collect()
+}
+
+/// What each peer's connections have had of the port's buffer.
+fn buffered(scenario: &Scenario, port: &Port) -> Vec<Buffered> {
+    let peers = scenario.flows.iter().map(|flow| flow.receiver);
+    let of_peer = |peer: HostId| {
+        let mut sum = Buffered { peer, ..Buffered::default() };
+        let is_peers = |key: &FlowKey| key.peer().ip() == address(scenario.family, peer);
+        for (_, occupancy) in port.occupancies().filter(|(key, _)| is_peers(key)) {
+            sum.byte_s += occupancy.byte_ns as f64 / 1e9;
+            sum.held_s += occupancy.held_ns as f64 / 1e9;
+            sum.above_share_s += occupancy.above_share_ns as f64 / 1e9;
+        }
+        sum
+    };
+    let all = peers.collect::<BTreeSet<_>>().into_iter().map(of_peer);
+    all.filter(|peer| peer.held_s > 0.0).collect()
 }
 
 fn acks<'a>(port: &'a Port, key: &'a FlowKey) -> impl Iterator<Item = &'a TracedAck> {

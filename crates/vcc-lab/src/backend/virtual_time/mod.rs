@@ -65,6 +65,7 @@ fn port(translation: &Translation) -> Port {
     let (params, buffer) = (translation.params, translation.buffer);
     let mut port = Port::with_buffer(params, MAX_FLOWS as usize, buffer);
     port.set_isn_hash(isn_hash());
+    port.watch_buffer();
     if translation.is_shadow() {
         port.trace();
     }

@@ -1,0 +1,29 @@
+//! What connections have of their port's buffer over time (vFlood, figure 4).
+
+use super::{Measure, Needs, View};
+use crate::result::Buffered;
+
+/// The mean over the time in which a connection has something in the buffer.
+pub(super) const MEAN_BYTES: Measure = Measure::plain(
+    "buffer_mean_bytes",
+    "in virtual time: what a connection to the flows' receivers has of its port's buffer, as a mean over the time in which it has anything",
+    |view| over_held_time(view, |seen| seen.byte_s),
+)
+.needing(Needs::Of);
+
+/// More than alpha times what is free (equation 1).
+pub(super) const ABOVE_SHARE: Measure = Measure::plain(
+    "buffer_above_share",
+    "likewise, the part of that time in which it has more than its share of what is in the buffer (vFlood, equation 1)",
+    |view| over_held_time(view, |seen| seen.above_share_s),
+)
+.needing(Needs::Of);
+
+fn over_held_time(view: &View, sum: fn(&Buffered) -> f64) -> Option<f64> {
+    let receivers: Vec<usize> = view.of.iter().map(|&flow| view.facts.flows[flow].data[1]).collect();
+    let seen = view.translated().flat_map(|port| &port.buffered);
+    let (sum, held_s) = seen
+        .filter(|seen| receivers.contains(&seen.peer))
+        .fold((0.0, 0.0), |(total, held_s), seen| (total + sum(seen), held_s + seen.held_s));
+    (held_s > 0.0).then(|| sum / held_s)
+}
