@@ -61,13 +61,12 @@ struct vcc_hold {
 #define HELD_HEADER_BYTES 86u
 /* A segment of a few bytes. */
 #define CHARGE_64_MAX 4096u
-/* A flow is granted this much, or 1/32 of the buffer, before it has shown that it uses more. */
+/* A flow is granted this much, or half of its share, before it has shown that it uses more. */
 #define FIRST_GRANT_BYTES (128u << 10)
-#define FIRST_GRANT_SHIFT 5
 /* This part of a share is not granted, for segments that are smaller than expected. */
 #define GRANT_SLACK_SHIFT 4
 /* A flow without a segment for this time gives back what it was granted. */
-#define GRANT_IDLE_MS 1000u
+#define GRANT_IDLE_MS 200u
 
 VCC_INLINE bool is_held(const struct vcc_flow *f, const struct vcc_hold *h)
 {
@@ -148,20 +147,21 @@ VCC_INLINE uint32_t hold_grant_bytes(const struct vcc_flow *f, const struct vcc_
 	uint32_t share_bytes = hold_share_bytes(f, h, b, p);
 
 	share_bytes -= share_bytes >> GRANT_SLACK_SHIFT;
-	uint32_t first_bytes = vcc_max(b->size_bytes >> FIRST_GRANT_SHIFT, FIRST_GRANT_BYTES);
+	uint32_t first_bytes = vcc_max(share_bytes / 2, FIRST_GRANT_BYTES);
 	uint32_t used_bytes = vcc_min(h->most_bytes, SEQ_WINDOW_MAX / 2);
 
 	return vcc_sub_floor0(vcc_min(share_bytes, vcc_max(first_bytes, 2 * used_bytes)),
 			      held_bytes);
 }
 
-/* Bytes of the buffer for 64 bytes of data: in full segments, or in smaller ones as of late. */
+/* Bytes of the buffer for 64 bytes of data: as of late, or in full segments. */
 VCC_INLINE uint32_t hold_charge_64(const struct vcc_flow *f, const struct vcc_hold *h)
 {
 	uint32_t mss_bytes = vcc_max(f->mss_bytes, 1u);
-	uint32_t full_64 = 64 + 64 * (HELD_FRAME_BYTES + HELD_HEADER_BYTES) / mss_bytes;
 
-	return vcc_max(full_64, h->charge_64);
+	if (h->charge_64)
+		return vcc_max(h->charge_64, 64);
+	return 64 + 64 * (HELD_FRAME_BYTES + HELD_HEADER_BYTES) / mss_bytes;
 }
 
 /* The data that fits into so many bytes of the buffer, and back. */
@@ -186,7 +186,9 @@ VCC_INLINE void hold_learns_charge(struct vcc_hold *h, uint32_t data_bytes, uint
 	uint64_t charge_64 = 64ull * bytes / vcc_max(data_bytes, 1u);
 	uint32_t capped_64 = charge_64 < CHARGE_64_MAX ? (uint32_t)charge_64 : CHARGE_64_MAX;
 
-	if (capped_64 > h->charge_64)
+	if (!h->charge_64)
+		h->charge_64 = (uint16_t)capped_64;
+	else if (capped_64 > h->charge_64)
 		h->charge_64 += (uint16_t)((capped_64 - h->charge_64 + 3) / 4);
 	else
 		h->charge_64 -= (uint16_t)((h->charge_64 - capped_64) / 16);

@@ -13,8 +13,8 @@ use vcc_engine::{Buffer, BufferPolicy, FlowState, Hold, Params, Segment, TooBig,
 use crate::frame::{Direction, Frame};
 use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
-pub use occupancy::Occupancy;
 pub(crate) use latest::{Latest, set_ack, set_seq, strip_sack};
+pub use occupancy::Occupancy;
 pub(crate) use path::Path;
 pub(crate) use sent::{Kept, Sent};
 

@@ -7,7 +7,9 @@ use super::Port;
 use super::holding::Holding;
 use super::repairing::{Expired, Repair};
 use crate::frame::{Direction, Frame, Out, Verdict};
-use crate::hold::{BufferSpec, Occupancy, charge_bytes, cut, reparsed_at, set_seq, without_payload};
+use crate::hold::{
+    BufferSpec, Occupancy, charge_bytes, cut, reparsed_at, set_seq, without_payload,
+};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 

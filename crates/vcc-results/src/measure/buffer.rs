@@ -20,7 +20,8 @@ pub(super) const ABOVE_SHARE: Measure = Measure::plain(
 .needing(Needs::Of);
 
 fn over_held_time(view: &View, sum: fn(&Buffered) -> f64) -> Option<f64> {
-    let receivers: Vec<usize> = view.of.iter().map(|&flow| view.facts.flows[flow].data[1]).collect();
+    let receivers: Vec<usize> =
+        view.of.iter().map(|&flow| view.facts.flows[flow].data[1]).collect();
     let seen = view.translated().flat_map(|port| &port.buffered);
     let (sum, held_s) = seen
         .filter(|seen| receivers.contains(&seen.peer))

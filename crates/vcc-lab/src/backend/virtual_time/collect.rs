@@ -8,7 +8,9 @@ use vcc_domain::{Port, TracedAck};
 use vcc_engine::FlowKey;
 use vcc_engine::FlowState;
 use vcc_fabric::{HostId, RttSample, Window};
-use vcc_results::result::{Buffered, Delayed, FlowResult, Observation, Pings, SenderState, Tracking};
+use vcc_results::result::{
+    Buffered, Delayed, FlowResult, Observation, Pings, SenderState, Tracking,
+};
 use vcc_traffic::report::{PREFIX, PingReport, Report};
 use vcc_traffic::{Sample, TcpCounters};
 use vcc_uml::{World, last_lines};
