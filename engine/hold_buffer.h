@@ -59,8 +59,8 @@ struct vcc_hold {
 #define HELD_FRAME_BYTES 96u
 /* Headers of a full segment: Ethernet, IPv6, TCP with timestamps. */
 #define HELD_HEADER_BYTES 86u
-/* A segment of a few bytes. */
-#define CHARGE_64_MAX 4096u
+/* The largest charge that is learned; below some 25 bytes a segment takes more. */
+#define CHARGE_64_MAX 512u
 /* A flow is granted this much, or half of its share, before it has shown that it uses more. */
 #define FIRST_GRANT_BYTES (128u << 10)
 /* This part of a share is not granted, for segments that are smaller than expected. */
@@ -179,8 +179,7 @@ VCC_INLINE uint32_t hold_buffer_bytes(const struct vcc_flow *f, const struct vcc
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-/* A segment took `bytes` of the buffer for its data: follows smaller ones soon, larger ones later.
- */
+/* A segment took `bytes` of the buffer for its data. Smaller ones are followed sooner. */
 VCC_INLINE void hold_learns_charge(struct vcc_hold *h, uint32_t data_bytes, uint32_t bytes)
 {
 	uint64_t charge_64 = 64ull * bytes / vcc_max(data_bytes, 1u);
@@ -250,6 +249,7 @@ VCC_INLINE void hold_takes_back(struct vcc_hold *h, struct vcc_buffer *b)
 {
 	hold_grants(h, b, 0);
 	h->most_bytes = 0;
+	h->charge_64 = 0;
 }
 
 #endif

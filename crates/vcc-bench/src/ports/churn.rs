@@ -66,6 +66,18 @@ impl Watched {
         appeared
     }
 
+    /// When a device appeared. The thread that watches may run later than the daemon.
+    fn appeared_at(&self, device: &str) -> Option<Instant> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.news.recv_timeout(left).ok()? {
+                (at, LinkNews::Is(link)) if link.name == device => return Some(at),
+                _ => {}
+            }
+        }
+    }
+
     /// The next device that the daemon makes a port, and when; None after `patience`.
     fn attached(&self, patience: Duration) -> Option<(String, Instant)> {
         let until = Instant::now() + patience;
@@ -88,9 +100,8 @@ fn one_at_a_time(watched: &Watched, devices: u32) -> anyhow::Result<Vec<Duration
         let (device, attached) =
             watched.attached(PATIENCE).with_context(|| format!("{name} became no port"))?;
         ensure!(device == name, "{device} became a port instead of {name}");
-        let appeared = watched.appeared();
-        let appeared = appeared.get(&name).with_context(|| format!("no news of {name}"))?;
-        delays.push(attached.saturating_duration_since(*appeared));
+        let appeared = watched.appeared_at(&name).with_context(|| format!("no news of {name}"))?;
+        delays.push(attached.saturating_duration_since(appeared));
         ip.delete(&name)?;
     }
     ip.finish()?;
