@@ -272,7 +272,6 @@ impl Port {
     fn advance_all(&mut self, now_ns: u64, out: &mut Out) {
         // Before the engine infers the timeouts of flows that are not repaired here.
         self.advance_repairs(out);
-        self.advance_pacing(out);
         self.advance_snooping(out);
         self.send_acks(out);
         self.reset_again(out);
@@ -286,6 +285,8 @@ impl Port {
         while let Some(id) = self.core.table.due(now_ns) {
             self.on_deadline(now_ns, id, out);
         }
+        // Behind the timeouts, which reduce windows.
+        self.advance_pacing(out);
     }
 
     /// The flows, in order of their keys.
