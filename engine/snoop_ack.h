@@ -129,6 +129,15 @@ VCC_INLINE bool has_no_room(const struct vcc_flow *f, const struct vcc_snoop *sn
 }
 
 /*
+ * Does the peer wait for the guest, which has not acknowledged what was promised in its name? It
+ * has used up the window, and each further ACK is the port's.
+ */
+VCC_INLINE bool waits_for_room(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return f->asked == ASKED_ANSWER && is_promise_due(sn) && has_no_room(f, sn);
+}
+
+/*
  * Before the engine sees a segment that leaves: an acknowledgement beyond the guest's own is no
  * answer of the guest's to what it was asked (delay.h). Its response is, and so is the room that
  * the peer has waited for. Returns what it is still asked, for snoop_leave_end().

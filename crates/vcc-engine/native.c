@@ -633,6 +633,11 @@ uint8_t vcc_native_snoop_leave_begin(struct vcc_flow *f, const struct vcc_snoop 
 	return snoop_leave_begin(f, sn, s);
 }
 
+bool vcc_native_waits_for_room(const struct vcc_flow *f, const struct vcc_snoop *sn)
+{
+	return waits_for_room(f, sn);
+}
+
 void vcc_native_snoop_leave_end(struct vcc_flow *f, uint8_t asked)
 {
 	snoop_leave_end(f, asked);

@@ -53,6 +53,7 @@ impl Seen {
             packet_loss: hold.packet_loss,
         };
         let share = if state.is_holding(&held.hold, params) { share } else { Default::default() };
-        Seen { key: *key, state: *state, share, promised_bytes: by_split + by_snoop }
+        let state = state.snoop_asked(snoop);
+        Seen { key: *key, state, share, promised_bytes: by_split + by_snoop }
     }
 }

@@ -157,6 +157,17 @@ impl FlowState {
         unsafe { native::snoop_leave_end(&mut self.0, asked) }
     }
 
+    /// With a question that the guest has to answer at once, if the peer has used up its window and waits for the
+    /// guest's own acknowledgement.
+    #[must_use]
+    pub fn snoop_asked(&self, snoop: &Snoop) -> Self {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        if !unsafe { native::waits_for_room(&self.0, &snoop.0) } {
+            return *self;
+        }
+        FlowState(sys::vcc_flow { asked: sys::ASKED_ACK as u8, ..self.0 })
+    }
+
     /// What a segment that leaves for the peer says.
     #[inline]
     pub fn snoop_ack_to_send(
