@@ -33,20 +33,21 @@ VCC_INLINE bool takes_buffer(const struct vcc_hold *h, const struct vcc_params *
 
 /*
  * The right edge to show to the guest (equations 2 and 3): beyond what it has sent, what may leave
- * at once and, online, what is left of its share of the buffer.
+ * at once and, online, what is left of its share of the buffer, once the `freed_bytes` of data that
+ * are acknowledged are no longer retained.
  */
 VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_hold *h,
-				    const struct vcc_buffer *b, const struct vcc_params *p)
+				    const struct vcc_buffer *b, const struct vcc_params *p,
+				    uint32_t freed_bytes)
 {
 	uint32_t leaving_bytes = seq_distance(f->snd_nxt, hold_leaving_edge(f, h, p));
 	uint32_t waiting_bytes = seq_distance(f->snd_nxt, hold_guest_nxt(f, h));
 	uint32_t room_bytes = vcc_sub_floor0(leaving_bytes, waiting_bytes);
 
 	if (h->state == HOLD_ACTIVE || h->state == HOLD_NO_BUFFER) {
-		/* What leaves gives its part of the buffer back. */
-		uint32_t stays_bytes = takes_buffer(h, p)
-					   ? h->held_bytes
-					   : vcc_sub_floor0(h->held_bytes, leaving_bytes);
+		/* What leaves gives its part of the buffer back, and so does what has arrived. */
+		uint32_t stays_bytes =
+		    vcc_sub_floor0(h->held_bytes, takes_buffer(h, p) ? freed_bytes : leaving_bytes);
 		uint32_t granted_bytes =
 		    hold_data_bytes(f, h, hold_grant_bytes(f, h, b, p, stays_bytes));
 
@@ -54,7 +55,7 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 		granted_bytes -= granted_bytes % vcc_max(f->mss_bytes, 1);
 		if (!takes_buffer(h, p))
 			room_bytes += granted_bytes;
-		else if (granted_bytes || h->held_bytes)
+		else if (granted_bytes || stays_bytes)
 			room_bytes = granted_bytes;
 		else
 			room_bytes = vcc_min(room_bytes, f->mss_bytes);
@@ -68,9 +69,10 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 
 /*
  * The bytes of the buffer that the next segment of the guest, up to `end`, may take: the rest of
- * the flow's share, or of what it was granted while its share was larger, besides what may leave at
- * once. Within its window, the guest sends what it was shown: if that may not leave any more, as
- * the underlay's window has shrunk, it may take what is granted to nobody.
+ * the flow's share, or of what it was granted while its share was larger; and as much more as may
+ * leave at once behind what is held. Within its window, the guest sends what it was shown: if that
+ * may not leave any more, as the underlay's window has shrunk, it may take what is granted to
+ * nobody.
  */
 VCC_INLINE uint32_t hold_room_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
 				    const struct vcc_buffer *b, const struct vcc_params *p,
@@ -86,7 +88,7 @@ VCC_INLINE uint32_t hold_room_bytes(const struct vcc_flow *f, const struct vcc_h
 		room_bytes = vcc_max(room_bytes, left_bytes);
 	}
 	if (!takes_buffer(h, p))
-		room_bytes += seq_distance(f->snd_nxt, hold_leaving_edge(f, h, p));
+		room_bytes += seq_distance(hold_guest_nxt(f, h), hold_leaving_edge(f, h, p));
 	return room_bytes;
 }
 
@@ -96,12 +98,12 @@ VCC_INLINE uint32_t hold_room_bytes(const struct vcc_flow *f, const struct vcc_h
  * back (law 2), so neither is the grant when the flow's share shrinks.
  */
 VCC_INLINE void hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			    const struct vcc_params *p)
+			    const struct vcc_params *p, uint32_t now_ms)
 {
 	uint32_t from = hold_guest_nxt(f, h);
 
-	if (!is_holding(f, h, p)) {
-		hold_takes_back(h, b);
+	if (!is_holding(f, h, p) || hold_idle_ms(f, h, now_ms) >= GRANT_IDLE_MS) {
+		hold_gives_back(h, b);
 		return;
 	}
 	h->most_bytes = vcc_max(h->most_bytes, h->held_bytes + (h->retains ? 0 : flight_bytes(f)));
@@ -110,14 +112,17 @@ VCC_INLINE void hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct
 	uint32_t unused_bytes = hold_buffer_bytes(f, h, seq_distance(from, f->right_edge));
 	uint32_t grant_bytes = hold_grant_bytes(f, h, b, p, h->held_bytes);
 
-	hold_grants(h, b, vcc_min(unused_bytes, vcc_max(h->granted_bytes, grant_bytes)));
+	hold_set_grant(h, b, vcc_min(unused_bytes, vcc_max(h->granted_bytes, grant_bytes)));
 }
 
 /* The window field for an ACK. The right edge never moves left (law 2); never 0 (law 3). */
 VCC_INLINE uint16_t hold_field(const struct vcc_flow *f, const struct vcc_hold *h,
-			       const struct vcc_buffer *b, const struct vcc_params *p, uint32_t ack)
+			       const struct vcc_buffer *b, const struct vcc_params *p, uint32_t ack,
+			       uint32_t freed_bytes)
 {
-	uint32_t edge = seq_max(hold_shown_edge(f, h, b, p), seq_max(f->right_edge, f->snd_nxt));
+	uint32_t edge = hold_shown_edge(f, h, b, p, freed_bytes);
+
+	edge = seq_max(edge, seq_max(f->right_edge, f->snd_nxt));
 	uint32_t units = window_units(f, seq_distance(ack, edge));
 
 	return (uint16_t)vcc_min(vcc_max(units, 1), UINT16_MAX);
@@ -125,15 +130,16 @@ VCC_INLINE uint16_t hold_field(const struct vcc_flow *f, const struct vcc_hold *
 
 /* The handshake is complete for the guest: the first windows of both ends (RFC 9293, 3.8.6). */
 VCC_INLINE void hold_begin(const struct vcc_flow *f, struct vcc_hold *h, const struct vcc_params *p,
-			   uint32_t peer_window_bytes)
+			   const struct vcc_segment *synack)
 {
 	*h = (struct vcc_hold){
 		.held_end = f->snd_nxt,
 		.held_bytes = h->held_bytes, /* the shell discards what a connection before left */
 		.granted_bytes = h->granted_bytes,
 		.grant_edge = f->snd_una + cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes,
-		.peer_edge = f->snd_una + peer_window_bytes,
+		.peer_edge = f->snd_una + synack->window, /* not scaled */
 		.kept_from = f->snd_nxt,
+		.sent_ms = (uint32_t)(synack->now_us / 1000),
 		.begun = true,
 	};
 }
@@ -175,8 +181,13 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	bool repairs = hold_repairs(f, h) || (split_owes(f, h) && !(s->options & OPT_SACK));
 	bool guests_loss = news->duplicate && !repairs;
 	uint16_t before = f->window_shown;
+	/* The shell frees it after this; what was not retained has taken nothing. */
+	uint32_t kept_from = seq_max(h->kept_from, f->snd_una - news->acked_bytes);
+	uint32_t freed_bytes = h->retains ? seq_distance(kept_from, f->snd_una) : 0;
 	struct vcc_segment shown = *s;
 
+	if (!h->begun)
+		h->sent_ms = (uint32_t)(s->now_us / 1000);
 	h->begun = true;
 	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
 	shown.ack = split_ack(h, s->ack);
@@ -187,7 +198,7 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	else
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
 	hold_transition(f, h, b, p);
-	a->window = hold_field(f, h, b, p, shown.ack);
+	a->window = hold_field(f, h, b, p, shown.ack, freed_bytes);
 	/* Law 2, as far as the field reaches. */
 	VCC_LAW(a->window == UINT16_MAX ||
 		!seq_before(shown.ack + ((uint32_t)a->window << f->wscale_shown), f->right_edge));
@@ -297,9 +308,8 @@ VCC_INLINE bool vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
 		return outcome.accepted;
 	}
 	if (s->flags & TCP_SYN) {
-		/* The window of a SYN-ACK is unscaled. */
 		if (is_first_synack(f, s))
-			hold_begin(f, h, p, s->window);
+			hold_begin(f, h, p, s);
 		return outcome.accepted;
 	}
 	/* A report beside data has begun a reduction: PRR grants at the next ACK. */
@@ -320,7 +330,7 @@ VCC_INLINE bool hold_opens(struct vcc_flow *f, const struct vcc_hold *h, const s
 {
 	if (f->settled || (f->flags & FLOW_WINDOW_SHOWN) || !is_holding(f, h, p))
 		return false;
-	f->window_shown = hold_field(f, h, b, p, f->snd_una);
+	f->window_shown = hold_field(f, h, b, p, f->snd_una, 0);
 	f->right_edge =
 	    seq_max(f->right_edge, f->snd_una + ((uint32_t)f->window_shown << f->wscale_shown));
 	return true;

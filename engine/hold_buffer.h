@@ -4,9 +4,9 @@
  * a flow is offline for it (vFlood, 3.2).
  *
  * The buffer is an account: what a flow has in it, and what it has been granted by the window that
- * the guest was shown. A grant counts as taken until the guest has used it, an ACK takes it up, or
- * the flow is idle. So the flows' shares add up to the buffer, and what one flow does takes nothing
- * that another one was granted.
+ * the guest was shown. A grant counts as taken until the guest has used it, the data may leave at
+ * once without taking room, or the flow is idle. So the flows' shares add up to the buffer, and
+ * what one flow does takes nothing that another one was granted.
  */
 #ifndef VCC_HOLD_BUFFER_H
 #define VCC_HOLD_BUFFER_H
@@ -28,7 +28,10 @@ struct vcc_buffer {
 	uint32_t policy;	/* enum vcc_buffer_policy */
 };
 
-/* Online, the guest may fill its share of the buffer; offline, only the underlay's window. */
+/*
+ * Online, the guest may fill its share of the buffer. A flow whose share is full is offline in that
+ * its window has no more room than the underlay's; those that lose or drain have no share.
+ */
 enum vcc_hold_state {
 	HOLD_ACTIVE = 0,
 	HOLD_NO_BUFFER,	  /* offline: the flow has filled its share of the buffer */
@@ -48,11 +51,13 @@ struct vcc_hold {
 	uint8_t begun;		/* bool: the edges are valid */
 	uint8_t retains;	/* bool: the shell retains what leaves (repair.h) */
 	uint8_t promises;	/* bool: the shell has acknowledged in the peer's name (split.h) */
+	uint8_t held_fin;	/* bool: a FIN is before held_end */
 	uint32_t promised;    /* with `promises`: the highest acknowledgement shown to the guest */
 	uint32_t kept_from;   /* with `retains`: all that has left from here on is retained */
 	uint16_t charge_64;   /* bytes of the buffer for 64 of data, lately; 0: not known */
 	uint32_t no_buffer;   /* times that the flow went offline as the buffer was full */
 	uint32_t packet_loss; /* and for a loss */
+	uint32_t sent_ms;     /* the guest last sent new data */
 };
 
 /* What a frame takes of the buffer besides its bytes, so that small frames cost more. */
@@ -65,7 +70,7 @@ struct vcc_hold {
 #define FIRST_GRANT_BYTES (128u << 10)
 /* This part of a share is not granted, for segments that are smaller than expected. */
 #define GRANT_SLACK_SHIFT 4
-/* A flow without a segment for this time gives back what it was granted. */
+/* A flow whose guest sends nothing new for this time gives back what it was granted. */
 #define GRANT_IDLE_MS 200u
 
 VCC_INLINE bool is_held(const struct vcc_flow *f, const struct vcc_hold *h)
@@ -125,7 +130,7 @@ VCC_INLINE uint32_t hold_share_bytes(const struct vcc_flow *f, const struct vcc_
 	return (uint32_t)(left_bytes * alpha / (1 + alpha));
 }
 
-/* Does the flow have more than its share of what is in the buffer, whatever has been granted? */
+/* Does the flow have more than its share, if what others were granted and have not used is free? */
 VCC_INLINE bool hold_exceeds_share(const struct vcc_flow *f, const struct vcc_hold *h,
 				   const struct vcc_buffer *b, const struct vcc_params *p)
 {
@@ -136,13 +141,13 @@ VCC_INLINE bool hold_exceeds_share(const struct vcc_flow *f, const struct vcc_ho
 }
 
 /*
- * What may be granted to the flow, in bytes of data, beyond `held_bytes` of the buffer that it has:
- * the rest of its share, but at most twice what it has made use of. Without that
- * limit, the first of many short flows would take what all of them need.
+ * The bytes of the buffer that may be granted to the flow beyond the `stays_bytes` that it keeps:
+ * the rest of its share, but at most twice what it has made use of. Without that limit, the first
+ * of many short flows would take what all of them need.
  */
 VCC_INLINE uint32_t hold_grant_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
 				     const struct vcc_buffer *b, const struct vcc_params *p,
-				     uint32_t held_bytes)
+				     uint32_t stays_bytes)
 {
 	uint32_t share_bytes = hold_share_bytes(f, h, b, p);
 
@@ -151,7 +156,7 @@ VCC_INLINE uint32_t hold_grant_bytes(const struct vcc_flow *f, const struct vcc_
 	uint32_t used_bytes = vcc_min(h->most_bytes, SEQ_WINDOW_MAX / 2);
 
 	return vcc_sub_floor0(vcc_min(share_bytes, vcc_max(first_bytes, 2 * used_bytes)),
-			      held_bytes);
+			      stays_bytes);
 }
 
 /* Bytes of the buffer for 64 bytes of data: as of late, or in full segments. */
@@ -179,7 +184,7 @@ VCC_INLINE uint32_t hold_buffer_bytes(const struct vcc_flow *f, const struct vcc
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
 
-/* A segment took `bytes` of the buffer for its data. Smaller ones are followed sooner. */
+/* A segment took `bytes` of the buffer for its data. The charge rises by 1/4, falls by 1/16. */
 VCC_INLINE void hold_learns_charge(struct vcc_hold *h, uint32_t data_bytes, uint32_t bytes)
 {
 	uint64_t charge_64 = 64ull * bytes / vcc_max(data_bytes, 1u);
@@ -190,7 +195,7 @@ VCC_INLINE void hold_learns_charge(struct vcc_hold *h, uint32_t data_bytes, uint
 	else if (capped_64 > h->charge_64)
 		h->charge_64 += (uint16_t)((capped_64 - h->charge_64 + 3) / 4);
 	else
-		h->charge_64 -= (uint16_t)((h->charge_64 - capped_64) / 16);
+		h->charge_64 -= (uint16_t)((h->charge_64 - capped_64 + 15) / 16);
 }
 
 /* Takes the flow offline and online (vFlood, figure 3). */
@@ -217,22 +222,32 @@ VCC_INLINE void hold_transition(const struct vcc_flow *f, struct vcc_hold *h,
 	}
 }
 
-VCC_INLINE void hold_grants(struct vcc_hold *h, struct vcc_buffer *b, uint32_t granted_bytes)
+VCC_INLINE void hold_set_grant(struct vcc_hold *h, struct vcc_buffer *b, uint32_t granted_bytes)
 {
 	VCC_LAW(h->granted_bytes <= b->granted_bytes);
 	b->granted_bytes += granted_bytes - h->granted_bytes;
 	h->granted_bytes = granted_bytes;
 }
 
-/* The shell holds a segment up to `end`, in `bytes` of the buffer. */
-VCC_INLINE void hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			  const struct vcc_params *p, uint32_t end, uint32_t bytes)
+/* New data of the guest takes `bytes` of the buffer: so much of the flow's grant is used. */
+VCC_INLINE void hold_uses_grant(struct vcc_hold *h, struct vcc_buffer *b, uint32_t data_bytes,
+				uint32_t bytes)
 {
-	hold_learns_charge(h, seq_distance(hold_guest_nxt(f, h), end), bytes);
+	hold_learns_charge(h, data_bytes, bytes);
+	hold_set_grant(h, b, vcc_sub_floor0(h->granted_bytes, bytes));
+}
+
+/* The shell holds a segment, in `bytes` of the buffer. */
+VCC_INLINE void hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			  const struct vcc_params *p, const struct vcc_segment *s, uint32_t bytes)
+{
+	uint32_t end = segment_end(s);
+
+	hold_uses_grant(h, b, seq_distance(hold_guest_nxt(f, h), end), bytes);
+	h->held_fin = !!(s->flags & TCP_FIN);
 	h->held_end = is_held(f, h) ? seq_max(h->held_end, end) : end;
 	h->held_bytes += bytes;
 	b->used_bytes += bytes;
-	hold_grants(h, b, vcc_sub_floor0(h->granted_bytes, bytes));
 	hold_transition(f, h, b, p);
 }
 
@@ -244,10 +259,20 @@ VCC_INLINE void hold_left(struct vcc_hold *h, struct vcc_buffer *b, uint32_t byt
 	b->used_bytes -= bytes;
 }
 
-/* The flow has ended, or is idle: it gives back what it was granted. */
-VCC_INLINE void hold_takes_back(struct vcc_hold *h, struct vcc_buffer *b)
+/*
+ * For how long has the guest sent nothing new, with nothing held or in flight? `now_ms` is the time
+ * of the last segment of either end, or later.
+ */
+VCC_INLINE uint32_t hold_idle_ms(const struct vcc_flow *f, const struct vcc_hold *h,
+				 uint32_t now_ms)
 {
-	hold_grants(h, b, 0);
+	return is_held(f, h) || flight_bytes(f) ? 0 : now_ms - h->sent_ms;
+}
+
+/* The flow has ended, or is idle: it gives back what it was granted. */
+VCC_INLINE void hold_gives_back(struct vcc_hold *h, struct vcc_buffer *b)
+{
+	hold_set_grant(h, b, 0);
 	h->most_bytes = 0;
 	h->charge_64 = 0;
 }

@@ -54,7 +54,7 @@ VCC_INLINE bool is_repaired(const struct vcc_flow *f, const struct vcc_hold *h,
 }
 
 /* From-guest: what becomes of the segment; called before the engine sees any of it. */
-VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_hold *h,
+VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, struct vcc_hold *h,
 					   const struct vcc_params *p, const struct vcc_segment *s)
 {
 	struct vcc_admission all = { .pass_bytes = s->payload_bytes, .whole = true };
@@ -80,7 +80,8 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 	restart_after_idle(f, p, s);
 	struct vcc_admission parts = {
 		.pass_bytes = seq_distance(s->seq, f->snd_nxt),
-		.hold = seq_after(end, guest_nxt),
+		/* Nothing follows a FIN. */
+		.hold = seq_after(end, guest_nxt) && !(is_held(f, h) && h->held_fin),
 		/*
 		 * What is held is contiguous. Behind a gap it could fill the peer's window and keep
 		 * out what is missing.
@@ -91,6 +92,8 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, const struct vcc_
 	if (seq_before(s->seq, guest_nxt))
 		parts.drop_bytes =
 		    seq_distance(seq_max(s->seq, f->snd_nxt), seq_min(end, guest_nxt));
+	if (parts.hold)
+		h->sent_ms = (uint32_t)(s->now_us / 1000);
 	parts.pass_bytes = vcc_min(parts.pass_bytes, s->payload_bytes);
 	parts.drop_bytes = vcc_min(parts.drop_bytes, s->payload_bytes - parts.pass_bytes);
 	if (h->retains) {

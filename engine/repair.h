@@ -115,6 +115,17 @@ VCC_INLINE void repair_charge(const struct vcc_flow *f, struct vcc_hold *h, stru
 	b->used_bytes += bytes;
 }
 
+/*
+ * New data of the guest is about to leave at once, and takes `bytes` of the buffer while it is
+ * retained.
+ */
+VCC_INLINE void repair_takes(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			     uint32_t data_bytes, uint32_t bytes)
+{
+	hold_uses_grant(h, b, data_bytes, bytes);
+	repair_charge(f, h, b, bytes);
+}
+
 /* A segment is about to leave for the first time: the timers that await its answer. */
 VCC_INLINE void repair_leaves(const struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
 {

@@ -18,7 +18,7 @@
 VCC_INLINE bool split_lacks_room(const struct vcc_flow *f, const struct vcc_hold *h,
 				 const struct vcc_buffer *b, const struct vcc_params *p)
 {
-	uint32_t edge = seq_max(f->right_edge, hold_shown_edge(f, h, b, p));
+	uint32_t edge = seq_max(f->right_edge, hold_shown_edge(f, h, b, p, 0));
 
 	return (is_held(f, h) || flight_bytes(f)) &&
 	       seq_distance(hold_guest_nxt(f, h), edge) < f->mss_bytes;
@@ -49,7 +49,7 @@ VCC_INLINE bool split_promises(struct vcc_flow *f, struct vcc_hold *h, const str
 	}
 	if (!repeats)
 		return false;
-	f->window_shown = hold_field(f, h, b, p, h->promised);
+	f->window_shown = hold_field(f, h, b, p, h->promised, 0);
 	f->right_edge =
 	    seq_max(f->right_edge, h->promised + ((uint32_t)f->window_shown << f->wscale_shown));
 	return true;

@@ -370,7 +370,7 @@ bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const stru
 	return answer;
 }
 
-struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, const struct vcc_hold *h,
+struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, struct vcc_hold *h,
 					   const struct vcc_params *p, const struct vcc_segment *s)
 {
 	return hold_admit(f, h, p, s);
@@ -394,9 +394,9 @@ uint32_t vcc_native_hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 }
 
 void vcc_native_hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			  const struct vcc_params *p, uint32_t end, uint32_t bytes)
+			  const struct vcc_params *p, const struct vcc_segment *s, uint32_t bytes)
 {
-	hold_kept(f, h, b, p, end, bytes);
+	hold_kept(f, h, b, p, s, bytes);
 }
 
 uint32_t vcc_native_hold_room_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
@@ -419,14 +419,20 @@ bool vcc_native_hold_exceeds_share(const struct vcc_flow *f, const struct vcc_ho
 }
 
 void vcc_native_hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
-			    const struct vcc_params *p)
+			    const struct vcc_params *p, uint32_t now_ms)
 {
-	hold_settle(f, h, b, p);
+	hold_settle(f, h, b, p, now_ms);
 }
 
-void vcc_native_hold_takes_back(struct vcc_hold *h, struct vcc_buffer *b)
+uint32_t vcc_native_hold_idle_ms(const struct vcc_flow *f, const struct vcc_hold *h,
+				 uint32_t now_ms)
 {
-	hold_takes_back(h, b);
+	return hold_idle_ms(f, h, now_ms);
+}
+
+void vcc_native_hold_gives_back(struct vcc_hold *h, struct vcc_buffer *b)
+{
+	hold_gives_back(h, b);
 }
 
 void vcc_native_hold_left(struct vcc_hold *h, struct vcc_buffer *b, uint32_t bytes)
@@ -466,6 +472,12 @@ void vcc_native_repair_charge(const struct vcc_flow *f, struct vcc_hold *h, stru
 			      uint32_t bytes)
 {
 	repair_charge(f, h, b, bytes);
+}
+
+void vcc_native_repair_takes(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
+			     uint32_t data_bytes, uint32_t bytes)
+{
+	repair_takes(f, h, b, data_bytes, bytes);
 }
 
 void vcc_native_repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,

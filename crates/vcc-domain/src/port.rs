@@ -234,7 +234,12 @@ impl Port {
         } else {
             self.core.settle_grant(id);
         }
-        self.split.record(&mut self.core, id);
+        if self.thinning.is_crowded() {
+            // A further ACK takes one of the few places left in the ring.
+            self.split.record(&mut self.core, id);
+        } else {
+            self.split.promise_rest(&mut self.core, id);
+        }
         if verdict != Verdict::Pass || !self.snooping.is_on() {
             return (verdict, Receipt::unread());
         }
@@ -559,10 +564,9 @@ impl Port {
             self.forget(id);
             return;
         }
-        let silent_ms = ((now_ns / NS_PER_MS) as u32).wrapping_sub(flow.last_seen_ms);
         let mut next_ms =
             timer::next_look_ms(self.core.treatments.params_of(flow), action.deadline_ms);
-        if let Some(idle_ms) = self.core.forget_idle_grant(id, silent_ms) {
+        if let Some(idle_ms) = self.core.forget_idle_grant(id) {
             next_ms = next_ms.min(idle_ms);
         }
         if action.dupacks > 0 || action.update != 0 {

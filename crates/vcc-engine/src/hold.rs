@@ -64,9 +64,9 @@ impl Hold {
 
     /// The flow has ended, or is idle: it gives back what it was granted.
     #[inline]
-    pub fn takes_back(&mut self, buffer: &mut Buffer) {
+    pub fn gives_back(&mut self, buffer: &mut Buffer) {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { native::hold_takes_back(&mut self.0, &mut buffer.0) }
+        unsafe { native::hold_gives_back(&mut self.0, &mut buffer.0) }
     }
 }
 
@@ -89,9 +89,9 @@ impl FlowState {
 
     /// The fate of a segment from the guest, before [`FlowState::from_guest`] sees it.
     #[inline]
-    pub fn hold_admit(&mut self, hold: &Hold, params: &Params, segment: &Segment) -> Admission {
+    pub fn hold_admit(&mut self, hold: &mut Hold, params: &Params, segment: &Segment) -> Admission {
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::hold_admit(&mut self.0, &hold.0, &params.0, segment) }
+        unsafe { native::hold_admit(&mut self.0, &mut hold.0, &params.0, segment) }
     }
 
     /// The sequence number for a segment without data that passes what is held.
@@ -115,19 +115,19 @@ impl FlowState {
         unsafe { native::hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
     }
 
-    /// The shell holds a segment up to `end`, in `bytes` of the buffer.
+    /// The shell holds a segment, in `bytes` of the buffer.
     #[inline]
     pub fn hold_kept(
         &self,
         hold: &mut Hold,
         buffer: &mut Buffer,
         params: &Params,
-        end: u32,
+        segment: &Segment,
         bytes: u32,
     ) {
         let (hold, buffer) = (&mut hold.0, &mut buffer.0);
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::hold_kept(&self.0, hold, buffer, &params.0, end, bytes) }
+        unsafe { native::hold_kept(&self.0, hold, buffer, &params.0, segment, bytes) }
     }
 
     /// The bytes of the buffer that the next segment of the guest, up to `end`, may take.
@@ -144,7 +144,7 @@ impl FlowState {
         unsafe { native::hold_share_bytes(&self.0, &hold.0, &buffer.0, &params.0) }
     }
 
-    /// Does the flow have more than its share of what is in the buffer, whatever has been granted?
+    /// Does the flow have more than its share, if what others were granted and have not used is free?
     #[inline]
     pub fn hold_exceeds_share(&self, hold: &Hold, buffer: &Buffer, params: &Params) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
@@ -153,9 +153,17 @@ impl FlowState {
 
     /// Settles what the flow is granted of the buffer, after a segment of either end.
     #[inline]
-    pub fn hold_settle(&self, hold: &mut Hold, buffer: &mut Buffer, params: &Params) {
+    pub fn hold_settle(&self, hold: &mut Hold, buffer: &mut Buffer, params: &Params, now_ms: u32) {
+        let (hold, buffer) = (&mut hold.0, &mut buffer.0);
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::hold_settle(&self.0, &mut hold.0, &mut buffer.0, &params.0) }
+        unsafe { native::hold_settle(&self.0, hold, buffer, &params.0, now_ms) }
+    }
+
+    /// For how long the guest has sent nothing new, with nothing held or in flight.
+    #[inline]
+    pub fn hold_idle_ms(&self, hold: &Hold, now_ms: u32) -> u32 {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::hold_idle_ms(&self.0, &hold.0, now_ms) }
     }
 
     /// After a SYN-ACK to the guest: is a window update due behind it, with the flow's last

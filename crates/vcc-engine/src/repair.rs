@@ -107,6 +107,15 @@ impl FlowState {
         unsafe { native::repair_charge(&self.0, &mut hold.0, buffer.raw_mut(), bytes) }
     }
 
+    /// New data of the guest is about to leave at once, and takes `bytes` of the buffer while it is retained.
+    #[inline]
+    pub fn repair_takes(&self, hold: &mut Hold, buffer: &mut Buffer, data_bytes: u32, bytes: u32) {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        unsafe {
+            native::repair_takes(&self.0, &mut hold.0, buffer.raw_mut(), data_bytes, bytes);
+        }
+    }
+
     /// A segment is about to leave for the first time, and is retained.
     #[inline]
     pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {

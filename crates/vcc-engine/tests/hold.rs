@@ -89,13 +89,14 @@ impl Shell {
 
     fn settle(&mut self) {
         let Conn { flow, params, .. } = &self.conn;
-        flow.hold_settle(&mut self.hold, &mut self.buffer, params);
+        let now_ms = (self.conn.now_us / 1000) as u32;
+        flow.hold_settle(&mut self.hold, &mut self.buffer, params, now_ms);
     }
 
     fn admit(&mut self, segment: Seg) -> sys::vcc_admission {
         let segment = segment.at_us(self.conn.now_us).0;
         let Conn { flow, params, .. } = &mut self.conn;
-        flow.hold_admit(&self.hold, params, &segment)
+        flow.hold_admit(&mut self.hold, params, &segment)
     }
 
     /// The guest's segment number `number` is held.
@@ -104,9 +105,8 @@ impl Shell {
         let data = self.conn.data(number * mss_bytes, mss_bytes);
         let fate = self.admit(data);
         assert!(fate.hold && fate.pass_bytes == 0 && fate.drop_bytes == 0, "{fate:?}");
-        let end = data.0.seq.wrapping_add(mss_bytes);
         let Conn { flow, params, .. } = &self.conn;
-        flow.hold_kept(&mut self.hold, &mut self.buffer, params, end, mss_bytes);
+        flow.hold_kept(&mut self.hold, &mut self.buffer, params, &data.0, mss_bytes);
         self.settle();
         self.fifo.push_back(data);
     }
@@ -355,7 +355,7 @@ fn a_flow_is_granted_more_once_it_has_made_use_of_what_it_was_granted() {
     let has_bytes = shell.hold.0.held_bytes + shell.hold.0.granted_bytes;
     assert!(has_bytes > used_bytes && has_bytes <= 2 * (used_bytes + shell.conn.mss()));
     // Idle, it begins anew.
-    shell.hold.takes_back(&mut shell.buffer);
+    shell.hold.gives_back(&mut shell.buffer);
     assert_eq!((shell.buffer.granted_bytes(), shell.hold.0.most_bytes), (0, 0));
 }
 

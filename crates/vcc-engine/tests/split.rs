@@ -39,9 +39,10 @@ impl Shell {
 
     /// The guest's first `segs` segments are held.
     fn keep(&mut self, segs: u32) {
-        let (end, mss_bytes) = (self.conn.seq(segs * self.conn.mss()), self.conn.mss());
+        let bytes = segs * self.conn.mss();
+        let data = self.conn.data(0, bytes);
         let Conn { flow, params, .. } = &self.conn;
-        flow.hold_kept(&mut self.hold, &mut self.buffer, params, end, segs * mss_bytes);
+        flow.hold_kept(&mut self.hold, &mut self.buffer, params, &data.0, bytes);
     }
 
     /// After a segment of the guest, of which the shell has everything before `end` segments.

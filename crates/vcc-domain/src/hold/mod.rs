@@ -78,7 +78,7 @@ impl Held {
         self.path = Path::default();
         let held_bytes = self.hold.0.held_bytes;
         self.hold.left(buffer, held_bytes);
-        self.hold.takes_back(buffer);
+        self.hold.gives_back(buffer);
     }
 
     /// Discards what is retained of what has left; the guest has it, too.

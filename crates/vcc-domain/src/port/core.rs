@@ -10,7 +10,7 @@ use crate::frame::{Direction, Frame, Verdict};
 use crate::parse::{Parsed, parse_first_fragment};
 use crate::rules::Treatments;
 use crate::table::{Entry, FlowId, Room, Table};
-use crate::timer::{self, LOOK_MIN_MS};
+use crate::timer::{self, LOOK_MIN_MS, NS_PER_MS};
 use vcc_engine::FlowKey;
 
 #[derive(Clone)]
@@ -55,6 +55,11 @@ impl Core {
         self.now_ns / NS_PER_US
     }
 
+    /// Of the clock by which idle time is measured.
+    fn now_ms(&self) -> u32 {
+        (self.now_ns / NS_PER_MS) as u32
+    }
+
     /// A flow as other processes see it.
     pub(super) fn seen(&self, entry: &Entry) -> Seen {
         Seen::from_entry(entry, &self.buffer, self.treatments.params_of(&entry.state))
@@ -70,12 +75,14 @@ impl Core {
     /// Settles what the flow is granted of the buffer, after a segment of either end.
     #[inline]
     pub(super) fn settle_grant(&mut self, id: FlowId) {
+        let now_ms = self.now_ms();
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        if held.hold.0.begun == 0 {
+        // A handshake that is answered otherwise than before begins anew, with what it was granted.
+        if held.hold.0.begun == 0 && held.hold.0.granted_bytes == 0 {
             return;
         }
         let params = self.treatments.params_of(flow);
-        flow.hold_settle(&mut held.hold, &mut self.buffer, params);
+        flow.hold_settle(&mut held.hold, &mut self.buffer, params, now_ms);
         if self.watches_buffer {
             let exceeds_share = flow.hold_exceeds_share(&held.hold, &self.buffer, params);
             held.occupancy.note(self.now_ns, held.hold.0.held_bytes, exceeds_share);
@@ -88,17 +95,19 @@ impl Core {
         }
     }
 
-    /// The flow has been silent for `silent_ms`: it gives back what it was granted, or is looked at again
-    /// after the returned time.
-    pub(super) fn forget_idle_grant(&mut self, id: FlowId, silent_ms: u32) -> Option<u32> {
-        let Entry { held, .. } = self.table.get_mut(id)?;
+    /// A flow whose guest sends nothing new gives back what it was granted. Returns the ms after which to look at
+    /// it again; None if it has been granted nothing.
+    pub(super) fn forget_idle_grant(&mut self, id: FlowId) -> Option<u32> {
+        let now_ms = self.now_ms();
+        let Entry { state: flow, held, .. } = self.table.get_mut(id)?;
         if held.hold.0.granted_bytes == 0 {
             return None;
         }
-        if silent_ms < sys::GRANT_IDLE_MS {
-            return Some(sys::GRANT_IDLE_MS - silent_ms);
+        let idle_ms = flow.hold_idle_ms(&held.hold, now_ms);
+        if idle_ms < sys::GRANT_IDLE_MS {
+            return Some(sys::GRANT_IDLE_MS - idle_ms);
         }
-        held.hold.takes_back(&mut self.buffer);
+        held.hold.gives_back(&mut self.buffer);
         None
     }
 

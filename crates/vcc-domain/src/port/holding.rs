@@ -47,7 +47,8 @@ impl Holding {
     ) -> Option<Admission> {
         let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         held.latest.note(frame, parsed);
-        let fate = flow.hold_admit(&held.hold, core.treatments.params_of(flow), &parsed.segment);
+        let fate =
+            flow.hold_admit(&mut held.hold, core.treatments.params_of(flow), &parsed.segment);
         if fate.whole {
             let seq = flow.hold_seq(&held.hold, &parsed.segment);
             if seq != parsed.segment.seq {
@@ -83,10 +84,10 @@ impl Holding {
     pub(super) fn keep(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
         let now_us = core.now_us() as u32;
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
-        let end = parsed.segment.seq.wrapping_add(sequence_bytes(&parsed.segment));
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
         let params = core.treatments.params_of(flow);
-        flow.hold_kept(&mut held.hold, &mut core.buffer, params, end, charge_bytes(&frame));
+        let bytes = charge_bytes(&frame);
+        flow.hold_kept(&mut held.hold, &mut core.buffer, params, &parsed.segment, bytes);
         held.queue.push(Waiting { frame, parsed: parsed.clone() });
     }
 

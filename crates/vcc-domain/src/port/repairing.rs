@@ -58,8 +58,8 @@ impl Repair {
         Some(Before::from_flow(flow))
     }
 
-    /// A segment is about to leave, and a full buffer has no room for it: its loss is the guest's to
-    /// repair.
+    /// A segment is about to leave, and the flow's share of the buffer has no room for it: its loss is the guest's
+    /// to repair.
     pub(super) fn pass_unretained(core: &mut Core, id: FlowId, segment: &Segment) {
         let (now_us, end) = (core.now_us() as u32, sequence_end(segment));
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
@@ -68,12 +68,27 @@ impl Repair {
         }
     }
 
-    /// Retains a segment that is about to leave for the first time.
-    pub(super) fn retain(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) {
-        let now_us = core.now_us();
+    /// Retains a segment of the guest that is about to leave at once.
+    pub(super) fn retain_new(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) {
+        let Some(bytes) = Self::keep_sent(core, id, frame, parsed) else { return };
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
+        let data_bytes = sequence_bytes(&parsed.segment);
+        flow.repair_takes(&mut held.hold, &mut core.buffer, data_bytes, bytes);
+    }
+
+    /// Retains a segment that was held and is about to leave.
+    pub(super) fn retain_held(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) {
+        let Some(bytes) = Self::keep_sent(core, id, frame, parsed) else { return };
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
+        flow.repair_charge(&mut held.hold, &mut core.buffer, bytes);
+    }
+
+    /// Returns the bytes of the buffer that a copy takes; None if none is kept.
+    fn keep_sent(core: &mut Core, id: FlowId, frame: &Frame, parsed: &Parsed) -> Option<u32> {
+        let now_us = core.now_us();
+        let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         if !held.hold.retains() {
-            return;
+            return None;
         }
         let (seq, end) = (parsed.segment.seq, sequence_end(&parsed.segment));
         let fin = u8::from(u32::from(parsed.segment.flags) & sys::TCP_FIN != 0);
@@ -82,9 +97,9 @@ impl Repair {
         let mut frame = frame.clone();
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
-        let waiting = Waiting { frame, parsed };
-        flow.repair_charge(&mut held.hold, &mut core.buffer, charge_bytes(&waiting.frame));
-        held.sent.push(Kept { waiting, facts });
+        let bytes = charge_bytes(&frame);
+        held.sent.push(Kept { waiting: Waiting { frame, parsed }, facts });
+        Some(bytes)
     }
 
     /// After the engine has seen a segment to the guest: accounts for what it acknowledges, if the

@@ -170,7 +170,7 @@ impl Port {
             *frame = rest;
             match self.core.room_bytes(id, &parsed.segment) < charge_bytes(frame) {
                 true => Repair::pass_unretained(&mut self.core, id, &parsed.segment),
-                false => Repair::retain(&mut self.core, id, frame, parsed),
+                false => Repair::retain_new(&mut self.core, id, frame, parsed),
             }
             let verdict = self.leave(id, frame, parsed, out);
             self.repair.arm(&mut self.core, id);
@@ -198,7 +198,7 @@ impl Port {
     /// Sends what the windows admit of what is held.
     pub(super) fn release(&mut self, id: FlowId, out: &mut Out) {
         while let Some(leaving) = self.hold.next_leaving(&mut self.core, id) {
-            Repair::retain(&mut self.core, id, &leaving.frame, &leaving.parsed);
+            Repair::retain_held(&mut self.core, id, &leaving.frame, &leaving.parsed);
             self.leave_as(id, leaving.frame, &leaving.parsed, out);
         }
         self.repair.arm(&mut self.core, id);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vcc_engine::{Act, Params, Segment, sys};
+use vcc_engine::{Act, FlowState, Params, Segment, sys};
 
 use super::Port;
 use super::accepting::end_of_handshake;
@@ -10,6 +10,7 @@ use super::core::Core;
 use super::ended::{Ended, Fate};
 use crate::empty_segment::Bare;
 use crate::frame::{Direction, Frame, Out, Verdict};
+use crate::hold::Held;
 use crate::ledger::{Ledger, Promise};
 use crate::neighbours;
 use crate::parse::Parsed;
@@ -215,13 +216,7 @@ impl Split {
         if held.latest.neighbour().is_none() {
             return;
         }
-        let end = match held.queue.back() {
-            Some(last) => {
-                let Segment { seq, payload_bytes, .. } = *last.segment();
-                seq.wrapping_add(payload_bytes)
-            }
-            None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
-        };
+        let end = data_end(flow, held);
         let mut params: Params = *core.treatments.params_of(flow);
         if self.withheld.is_some() {
             params.0.act = Act::Hold.number();
@@ -231,6 +226,21 @@ impl Split {
             self.due.push(*key);
         }
         self.record(core, id);
+    }
+
+    /// After a segment of the peer, which may have made room: promises what the port has and did not promise for lack
+    /// of it, or the guest would wait until the peer has it.
+    #[inline]
+    pub(super) fn promise_rest(&mut self, core: &mut Core, id: FlowId) {
+        let Some(Entry { state: flow, held, .. }) = core.table.get(id) else { return };
+        let hold = &held.hold.0;
+        if hold.promises != 0 && after(data_end(flow, held), hold.promised) {
+            // The guest repeats nothing.
+            let said = Segment { seq: hold.promised, ..Segment::default() };
+            self.promise(core, id, &said);
+        } else {
+            self.record(core, id);
+        }
     }
 
     /// When the RSTs of a connection that was ended are due again.
@@ -285,6 +295,17 @@ impl Split {
                 *latest = tsval;
             }
         }
+    }
+}
+
+/// One past the last byte that the port has of the guest's data, without a FIN.
+fn data_end(flow: &FlowState, held: &Held) -> u32 {
+    match held.queue.back() {
+        Some(last) => {
+            let Segment { seq, payload_bytes, .. } = *last.segment();
+            seq.wrapping_add(payload_bytes)
+        }
+        None => flow.snd_nxt.wrapping_sub(flow.has(sys::FLOW_FIN_GUEST).into()),
     }
 }
 

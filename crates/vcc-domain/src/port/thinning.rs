@@ -42,7 +42,7 @@ impl Thinning {
         self.is_on
     }
 
-    fn is_crowded(&self) -> bool {
+    pub(super) fn is_crowded(&self) -> bool {
         is_ring_crowded(self.ring.free_segs, self.added_segs)
     }
 

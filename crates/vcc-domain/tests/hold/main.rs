@@ -6,6 +6,7 @@ mod common;
 
 mod ack_thinning;
 mod broken;
+mod buffer_share;
 mod close;
 mod ends;
 mod flood;

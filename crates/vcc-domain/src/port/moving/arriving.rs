@@ -123,10 +123,9 @@ impl Port {
             }
         }
         for waiting in queue {
-            let segment = waiting.segment();
-            let end = segment.seq.wrapping_add(sequence_bytes(segment));
             let bytes = charge_bytes(&waiting.frame);
-            flow.hold_kept(&mut held.hold, &mut self.core.buffer, &params, end, bytes);
+            let segment = waiting.segment();
+            flow.hold_kept(&mut held.hold, &mut self.core.buffer, &params, segment, bytes);
             held.queue.push(waiting);
         }
         self.snooping.arrive(&mut snooped, copies);
