@@ -1,6 +1,7 @@
 //! Takes over the terminal and restores it.
 
 use std::io::{self, IsTerminal};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -35,9 +36,16 @@ impl Drop for Screen {
 }
 
 /// The next event within `timeout`, or None if there is none or a signal arrives.
+///
+/// # Errors
+/// The terminal has gone, or cannot be read.
 pub fn next_event(timeout: Duration) -> anyhow::Result<Option<Event>> {
     const LOOK: Duration = Duration::from_millis(100);
-    match event::poll(timeout.min(LOOK)) {
+    // crossterm 0.29 reads a terminal that has gone for ever, and returns to nobody.
+    if has_gone(timeout.min(LOOK)) {
+        bail!("the terminal has gone");
+    }
+    match event::poll(Duration::ZERO) {
         Ok(true) => Ok(Some(event::read().context("cannot read the terminal")?)),
         Ok(false) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
@@ -45,12 +53,22 @@ pub fn next_event(timeout: Duration) -> anyhow::Result<Option<Event>> {
     }
 }
 
+/// Waits for input up to `timeout`. Has the other side of the terminal been closed?
+fn has_gone(timeout: Duration) -> bool {
+    let mut polled = libc::pollfd { fd: io::stdin().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: the call writes one pollfd, which `polled` is.
+    let count = unsafe { libc::poll(&mut polled, 1, timeout.as_millis() as libc::c_int) };
+    count > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs::{File, OpenOptions};
     use std::io::Read;
     use std::os::fd::{FromRawFd, OwnedFd};
-    use std::process::{Command, Stdio};
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::process::{Child, Command, Stdio};
+    use std::thread;
 
     use super::*;
 
@@ -61,27 +79,57 @@ mod tests {
         panic!("on purpose");
     }
 
-    #[test]
-    fn a_panic_restores_the_terminal_before_it_prints() {
-        let (mut ours, mut theirs) = (-1, -1);
-        let null = std::ptr::null_mut();
-        // SAFETY: both point to live values for the length of the call; the rest may be null.
-        let status = unsafe {
-            libc::openpty(&mut ours, &mut theirs, null, std::ptr::null(), std::ptr::null())
+    /// Runs an ignored test of this program in a terminal. Returns that and our side of the terminal.
+    fn in_terminal(test: &str) -> (Child, File) {
+        // Neither side is for programs that other tests start.
+        let mut options = OpenOptions::new();
+        let ours = options.read(true).write(true).custom_flags(libc::O_NOCTTY).open("/dev/ptmx");
+        let ours = ours.expect("a terminal");
+        let (unlocked, flags) = (0 as libc::c_int, libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        // SAFETY: the first call reads an int, the second takes its flags by value.
+        let theirs = unsafe {
+            libc::ioctl(ours.as_raw_fd(), libc::TIOCSPTLCK, &unlocked);
+            libc::ioctl(ours.as_raw_fd(), libc::TIOCGPTPEER, flags)
         };
-        assert_eq!(status, 0, "{}", io::Error::last_os_error());
-        // SAFETY: the call has just made them, and nobody else closes them.
-        let (mut ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+        assert!(theirs >= 0, "{}", io::Error::last_os_error());
+        // SAFETY: the call has just made it, and nobody else closes it.
+        let theirs = unsafe { OwnedFd::from_raw_fd(theirs) };
         let side = || Stdio::from(theirs.try_clone().expect("a descriptor"));
-        let test = "terminal::tests::panics_with_the_screen";
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
+        let child = Command::new(std::env::current_exe().expect("this program"))
             .args([test, "--exact", "--ignored", "--nocapture"])
             .stdin(side())
             .stdout(side())
             .stderr(side())
             .spawn()
             .expect("this program");
-        drop(theirs);
+        (child, ours)
+    }
+
+    #[test]
+    #[ignore = "run by the test below, in a terminal"]
+    fn waits_for_keys() {
+        let _screen = Screen::take("").expect("a terminal");
+        while next_event(Duration::from_secs(1)).is_ok() {}
+    }
+
+    #[test]
+    fn a_terminal_that_has_gone_ends_the_wait() {
+        let (mut child, mut ours) = in_terminal("terminal::tests::waits_for_keys");
+        let mut bytes = [0; 4096];
+        // It has taken over the screen.
+        assert!(ours.read(&mut bytes).expect("output") > 0);
+        drop(ours);
+        let has_ended = (0..600).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            child.try_wait().expect("its end").is_some()
+        });
+        let _ = child.kill();
+        assert!(has_ended, "not after a minute");
+    }
+
+    #[test]
+    fn a_panic_restores_the_terminal_before_it_prints() {
+        let (mut child, mut ours) = in_terminal("terminal::tests::panics_with_the_screen");
         let mut shown = Vec::new();
         let mut bytes = [0; 4096];
         // The read fails once the other side is closed.
