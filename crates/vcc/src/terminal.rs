@@ -67,6 +67,7 @@ mod tests {
     use std::io::Read;
     use std::os::fd::{FromRawFd, OwnedFd};
     use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
     use std::thread;
 
@@ -95,13 +96,17 @@ mod tests {
         // SAFETY: the call has just made it, and nobody else closes it.
         let theirs = unsafe { OwnedFd::from_raw_fd(theirs) };
         let side = || Stdio::from(theirs.try_clone().expect("a descriptor"));
-        let child = Command::new(std::env::current_exe().expect("this program"))
-            .args([test, "--exact", "--ignored", "--nocapture"])
-            .stdin(side())
-            .stdout(side())
-            .stderr(side())
-            .spawn()
-            .expect("this program");
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args([test, "--exact", "--ignored", "--nocapture"]);
+        command.stdin(side()).stdout(side()).stderr(side());
+        // As a shell's terminal, so that it hangs up when it goes.
+        let controls = || {
+            // SAFETY: neither call takes a pointer, and both may follow a fork.
+            let status = unsafe { libc::setsid() | libc::ioctl(0, libc::TIOCSCTTY, 0) };
+            if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        };
+        // SAFETY: it does no more than those calls.
+        let child = unsafe { command.pre_exec(controls) }.spawn().expect("this program");
         (child, ours)
     }
 
@@ -115,16 +120,20 @@ mod tests {
     #[test]
     fn a_terminal_that_has_gone_ends_the_wait() {
         let (mut child, mut ours) = in_terminal("terminal::tests::waits_for_keys");
-        let mut bytes = [0; 4096];
-        // It has taken over the screen.
-        assert!(ours.read(&mut bytes).expect("output") > 0);
+        let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&shown).contains("\x1b[?1049h") {
+            let count = ours.read(&mut bytes).expect("output");
+            shown.extend_from_slice(&bytes[..count]);
+        }
+        // By now it waits.
+        thread::sleep(Duration::from_millis(200));
         drop(ours);
-        let has_ended = (0..600).any(|_| {
+        let has_ended = (0..200).any(|_| {
             thread::sleep(Duration::from_millis(100));
             child.try_wait().expect("its end").is_some()
         });
         let _ = child.kill();
-        assert!(has_ended, "not after a minute");
+        assert!(has_ended, "not after 20 s");
     }
 
     #[test]
