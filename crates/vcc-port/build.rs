@@ -28,6 +28,7 @@ fn build() -> Result<(), String> {
         (datapath.join("vcc.bpf.c"), "vcc.bpf.o"),
         (datapath.join("port.bpf.c"), "port.bpf.o"),
         (datapath.join("lanes.bpf.c"), "lanes.bpf.o"),
+        (datapath.join("detour.bpf.c"), "detour.bpf.o"),
         (watch, "watch.bpf.o"),
         (timers, "timers.bpf.o"),
     ];

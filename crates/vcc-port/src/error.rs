@@ -28,7 +28,7 @@ pub enum Error {
     AlreadyAttached { device: String },
 
     #[error(
-        "a running process, such as a lab run, has vcc attached to `{device}`: end it, or wait for it"
+        "a running process, such as `vcc domain` or a lab run, has vcc attached to `{device}`: end it, or wait for it"
     )]
     HeldByProcess { device: String },
 

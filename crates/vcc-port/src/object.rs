@@ -25,6 +25,13 @@ pub(crate) fn map<'object>(
     open.maps_mut().find(|map| map.name() == name).ok_or_else(|| lacks(name))
 }
 
+/// Sets the constants in a section of an object that is not loaded yet.
+pub(crate) fn set_constants(open: &mut OpenObject, section: &str, bytes: &[u8]) -> Result<()> {
+    map(open, section)?
+        .set_initial_value(bytes)
+        .map_err(|e| Error::system("set the constants of the datapath", e))
+}
+
 /// Makes an object that is not loaded yet use these maps instead of its own.
 pub(crate) fn lend<'map>(
     open: &mut OpenObject,

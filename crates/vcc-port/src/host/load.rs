@@ -86,7 +86,7 @@ pub(super) fn fresh(
         reserved: 0,
         tag_secrets: flows::secrets()?,
     };
-    set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
+    object::set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
     object::load(open, WHAT)
 }
 
@@ -99,7 +99,7 @@ pub(super) fn over(
     const DOING: &str = "replace the programs of this host";
     let constants = maps.constants().ok_or_else(|| Error::layout(DOING))?;
     let mut open = open(policy, false, underlays)?;
-    set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
+    object::set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;
     object::lend(&mut open, maps.all().filter(|(name, _)| *name != maps::CONSTANTS), DOING)?;
     object::load(open, WHAT)
 }
@@ -107,7 +107,7 @@ pub(super) fn over(
 /// The programs to attach to a port.
 pub(super) fn of_port(maps: &Maps, index: u32) -> Result<Object> {
     let mut open = object::open(if maps::has_lanes() { LANES_OBJECT } else { PORT_OBJECT }, WHAT)?;
-    set_constants(&mut open, PORT_CONSTANTS_SECTION, to_bytes(&index))?;
+    object::set_constants(&mut open, PORT_CONSTANTS_SECTION, to_bytes(&index))?;
     maps.lend_calls(&mut open)?;
     object::load(open, WHAT)
 }
@@ -120,11 +120,11 @@ fn open(
 ) -> Result<OpenObject> {
     let linked = Linked::link(OBJECT, underlays)?;
     let mut open = object::open(linked.object.as_deref().unwrap_or(OBJECT), WHAT)?;
-    set_constants(&mut open, SLOTS_SECTION, to_bytes(&linked.slots))?;
+    object::set_constants(&mut open, SLOTS_SECTION, to_bytes(&linked.slots))?;
     let has_timers = timers::are_there();
-    set_constants(&mut open, TIMERS_SECTION, to_bytes(&u32::from(has_timers)))?;
+    object::set_constants(&mut open, TIMERS_SECTION, to_bytes(&u32::from(has_timers)))?;
     if maps::has_lanes() {
-        set_constants(&mut open, LANES_SECTION, to_bytes(&1u32))?;
+        object::set_constants(&mut open, LANES_SECTION, to_bytes(&1u32))?;
         for name in ["works", "outers"] {
             // One more for what is in none (lane_find()).
             object::map(&mut open, name)?
@@ -147,12 +147,6 @@ fn open(
         }
     }
     Ok(open)
-}
-
-fn set_constants(open: &mut OpenObject, section: &str, bytes: &[u8]) -> Result<()> {
-    object::map(open, section)?
-        .set_initial_value(bytes)
-        .map_err(|e| Error::system("set the constants of the datapath", e))
 }
 
 #[cfg(test)]

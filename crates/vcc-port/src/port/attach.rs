@@ -13,8 +13,8 @@ use crate::host::Room;
 use crate::pins::{self, Pin};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Error, Expedited, Governor, Host, PORTS_MAX, Result, SharedPolicy, host, kernel,
-    lock, object, timers, usage,
+    AttachOptions, Error, Expedited, Governor, Host, PORTS_MAX, Result, SharedPolicy, detour, host,
+    kernel, lock, object, timers, usage,
 };
 
 impl Port {
@@ -187,14 +187,15 @@ impl Port {
 }
 
 /// Returns the revision of the first hook, if vcc is attached to neither.
-fn require_unattached(device: &Device) -> Result<u64> {
+pub(crate) fn require_unattached(device: &Device) -> Result<u64> {
     if pins::is_attached(device)? {
         return Err(Error::AlreadyAttached { device: device.name.clone() });
     }
     let mut revisions = [0; 2];
     for (hook, revision) in Hook::BOTH.into_iter().zip(&mut revisions) {
         let attached = tcx::attached(device.ifindex, hook).map_err(|e| refusal(device, e))?;
-        let ours = |id: &u32| tcx::program_name(*id).as_deref() == Some(hook.program_name());
+        let names = [hook.program_name(), detour::PROGRAMS[hook as usize]];
+        let ours = |id: &u32| tcx::program_name(*id).is_some_and(|name| names.contains(&&*name));
         if attached.program_ids.iter().any(ours) {
             return Err(Error::HeldByProcess { device: device.name.clone() });
         }
@@ -214,7 +215,7 @@ fn attach_one(
     tcx::attach(&program, device.ifindex, order, revision).map_err(|e| refusal(device, e))
 }
 
-fn refusal(device: &Device, error: io::Error) -> Error {
+pub(crate) fn refusal(device: &Device, error: io::Error) -> Error {
     refusal_of(&kernel::release(), device, error)
 }
 

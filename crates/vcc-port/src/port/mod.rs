@@ -7,6 +7,8 @@ mod pinned;
 mod renew;
 mod sessions;
 
+pub(crate) use attach::{refusal, require_unattached};
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,6 +3,7 @@
 //! VLAN tags are tested by the golden packets, because not every kernel has VLAN devices.
 
 mod common;
+mod detour;
 mod evasion;
 mod feedback;
 mod forger;
