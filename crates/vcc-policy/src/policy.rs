@@ -41,9 +41,24 @@ impl Policy {
         &self.ports
     }
 
-    /// The first that matches. A device that none matches is not a port.
+    /// The first that matches, if it is for ports in the kernel. A device that none matches is not a
+    /// port.
     pub fn port_of(&self, device: &str) -> Option<&PortSelector> {
+        self.first_of(device).filter(|port| port.buffer().is_none())
+    }
+
+    /// The first that matches, if it is for `vcc domain --device`.
+    pub fn port_of_detour(&self, device: &str) -> Option<&PortSelector> {
+        self.first_of(device).filter(|port| port.buffer().is_some())
+    }
+
+    fn first_of(&self, device: &str) -> Option<&PortSelector> {
         self.ports.iter().find(|port| port.matches_device(device))
+    }
+
+    /// Of a process of `vcc domain`: by the path of its socket, or without one by its device.
+    pub fn port_of_domain(&self, socket: &str, device: &str) -> Option<&PortSelector> {
+        if socket.is_empty() { self.port_of_detour(device) } else { self.port_of_socket(socket) }
     }
 
     /// The first that matches the path of a socket of `vcc domain`.

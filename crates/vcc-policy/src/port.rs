@@ -67,8 +67,22 @@ pub struct PortSelector {
 pub(crate) enum PortPattern {
     /// Names of devices: ports in the kernel.
     Device(Pattern),
-    /// Paths of sockets: ports of `vcc domain`.
+    /// Names of devices that `vcc domain --device` serves.
+    Detour(Pattern, PortBuffer),
+    /// Paths of sockets: ports of `vcc domain --socket`.
     Socket(Pattern, PortBuffer),
+}
+
+impl PortPattern {
+    pub(crate) fn glob(&self) -> &Pattern {
+        match self {
+            Self::Device(glob) | Self::Detour(glob, _) | Self::Socket(glob, _) => glob,
+        }
+    }
+
+    pub(crate) fn is_of_devices(&self) -> bool {
+        !matches!(self, Self::Socket(..))
+    }
 }
 
 /// The buffer of a port, and how its connections share it.
@@ -88,18 +102,18 @@ impl Default for PortBuffer {
 impl PortSelector {
     pub const DEFAULT_MAX_FLOWS: u32 = 65_536;
 
+    /// In the kernel or in front of a detour.
     pub(crate) fn matches_device(&self, device: &str) -> bool {
-        matches!(&self.at, PortPattern::Device(pattern) if pattern.matches(device))
+        self.at.is_of_devices() && self.at.glob().matches(device)
     }
 
     pub(crate) fn matches_socket(&self, path: &str) -> bool {
-        matches!(&self.at, PortPattern::Socket(pattern, _) if pattern.matches(path))
+        !self.at.is_of_devices() && self.at.glob().matches(path)
     }
 
     /// The pattern of devices or sockets.
     pub fn pattern(&self) -> &str {
-        let (PortPattern::Device(pattern) | PortPattern::Socket(pattern, _)) = &self.at;
-        pattern.as_str()
+        self.at.glob().as_str()
     }
 
     pub fn tenant(&self) -> Option<&str> {
@@ -130,7 +144,7 @@ impl PortSelector {
     pub fn buffer(&self) -> Option<PortBuffer> {
         match self.at {
             PortPattern::Device(_) => None,
-            PortPattern::Socket(_, buffer) => Some(buffer),
+            PortPattern::Detour(_, buffer) | PortPattern::Socket(_, buffer) => Some(buffer),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What the ports of a rule can do: those in the kernel have no buffer, and share the pools.
+//! What the ports of a rule can do: those in the kernel have no buffer, and share the pools; those in
+//! front of a device do not see the guest's receive ring.
 
 use std::collections::HashMap;
 
@@ -15,16 +16,19 @@ use crate::text::shortened;
 type Firsts<'a> = HashMap<Option<&'a str>, &'a PortTable>;
 
 pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
-    let (mut devices, mut sockets) = (Firsts::new(), Firsts::new());
+    let (mut devices, mut detours, mut domains) = (Firsts::new(), Firsts::new(), Firsts::new());
     for port in file.ports.iter().flat_map(|ports| &ports.value).filter(|port| port.is_sound) {
         let table = &port.value;
-        let firsts = match (&table.device, &table.socket) {
-            (Some(_), None) => &mut devices,
-            (None, Some(_)) => &mut sockets,
+        let tenant = table.tenant.as_ref().map(|tenant| tenant.value.0.as_str());
+        let kinds: &mut [&mut Firsts<'_>] = match (&table.device, &table.socket) {
+            (Some(_), None) if table.buffer.is_some() => &mut [&mut detours, &mut domains],
+            (Some(_), None) => &mut [&mut devices],
+            (None, Some(_)) => &mut [&mut domains],
             _ => continue,
         };
-        let tenant = table.tenant.as_ref().map(|tenant| tenant.value.0.as_str());
-        firsts.entry(tenant).or_insert(table);
+        for firsts in kinds {
+            firsts.entry(tenant).or_insert(table);
+        }
     }
     let of_rules = file.rules.iter().flat_map(|rules| &rules.value);
     let of_rules = of_rules.map(|rule| of_sound(rule, |table| &table.treatment));
@@ -34,8 +38,27 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
         let wanted =
             if place == policy.last() { "use it in a rule with" } else { "ask in this rule for" };
         for (asked, firsts, needed, are, have) in [
-            (keys_of_buffers(rule), &devices, "a buffer", "in the kernel", "socket"),
-            (key_of_pools(rule), &sockets, "a port in the kernel", "of `vcc domain`", "device"),
+            (
+                keys_of_buffers(rule),
+                &devices,
+                "a buffer",
+                "in the kernel",
+                "with a `socket` or a `buffer`",
+            ),
+            (
+                key_of_rings(rule),
+                &detours,
+                "the guest's receive ring",
+                "of `vcc domain --device`, which does not see it",
+                "with a `socket`",
+            ),
+            (
+                key_of_pools(rule),
+                &domains,
+                "a port in the kernel",
+                "of `vcc domain`",
+                "with a `device` and without a `buffer`",
+            ),
         ] {
             let port = asked.first().and_then(|_| first_admitted(rule, firsts));
             let span = asked.first().and_then(|key| keys.span(key));
@@ -48,7 +71,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
                 let verb = if names.len() == 1 { "needs" } else { "need" };
                 format!(
                     "{} {verb} {needed}, and the ports `{}` of line {line} are {are}: {wanted} a \
-                     `tenant` that only ports with a `{have}` have",
+                     `tenant` that only ports {have} have",
                     listing(&names, ", "),
                     shortened(pattern)
                 )
@@ -67,6 +90,10 @@ fn keys_of_buffers(rule: &Rule) -> Vec<&'static Key> {
     let asks =
         |key: &&Key| key.scope() == Scope::Buffers && key.get(&rule.treatment) != key.default();
     KEYS.iter().filter(asks).collect()
+}
+
+fn key_of_rings(rule: &Rule) -> Vec<&'static Key> {
+    keys_of_buffers(rule).into_iter().filter(|key| key.name == "receive").collect()
 }
 
 fn key_of_pools(rule: &Rule) -> Vec<&'static Key> {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use glob::Pattern;
 use vcc_engine::BufferPolicy;
 
 use crate::MAX_SELECTORS;
@@ -35,9 +34,8 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     for (port, pattern) in &found {
         let (_, span) = pattern_of(&port.value);
         if let Some((wider, line)) = before.iter().find(|(wider, _)| covers(wider, pattern)) {
-            let what =
-                if matches!(pattern, PortPattern::Device(_)) { "devices" } else { "sockets" };
-            let wider = shortened(glob(wider).as_str());
+            let what = if pattern.is_of_devices() { "devices" } else { "sockets" };
+            let wider = shortened(wider.glob().as_str());
             findings.warning(
                 span,
                 format!(
@@ -104,15 +102,29 @@ fn check_guests(
 fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<PortPattern> {
     let PortTable { device, socket, guest, buffer, buffer_policy, inside, order, .. } = &port.value;
     match (device, socket) {
-        (Some(device), None) => {
-            let buffer = buffer.as_ref().map(|it| ("buffer", &it.span));
-            let policy = buffer_policy.as_ref().map(|it| ("buffer_policy", &it.span));
-            for (key, span) in buffer.into_iter().chain(policy) {
+        (Some(device), None) if buffer.is_some() => {
+            for (key, span, why) in [
+                ("inside", inside.as_ref().map(|it| &it.span), "it does not look into tunnels"),
+                ("order", order.as_ref().map(|it| &it.span), "it goes before all other programs"),
+                ("guest", guest.as_ref().map(|it| &it.span), "each process serves one device"),
+            ] {
+                let Some(span) = span else { continue };
                 findings.error(
                     span,
                     format!(
-                        "`{key}` is for a port with a `socket`: one in the kernel has no buffer"
+                        "`{key}` is for a port without a `buffer`, as `vcc domain --device` serves this \
+                         one: {why}"
                     ),
+                );
+            }
+            Some(PortPattern::Detour(device.value.0.clone(), port_buffer(&port.value)))
+        }
+        (Some(device), None) => {
+            if let Some(policy) = buffer_policy {
+                findings.error(
+                    &policy.span,
+                    "`buffer_policy` needs a `buffer`, like buffer = \"4M\", with which `vcc domain \
+                     --device` serves the port: one in the kernel has none",
                 );
             }
             Some(PortPattern::Device(device.value.0.clone()))
@@ -136,13 +148,7 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
                     "`guest` is for a port with a `device`: each socket is a guest's",
                 );
             }
-            let default = PortBuffer::default();
-            let policy = buffer_policy.as_ref().and_then(|policy| policy.value.0.try_into().ok());
-            let buffer = PortBuffer {
-                size_bytes: buffer.as_ref().map_or(default.size_bytes, |size| size.value.0),
-                policy: policy.and_then(BufferPolicy::from_number).unwrap_or(default.policy),
-            };
-            Some(PortPattern::Socket(socket.value.0.clone(), buffer))
+            Some(PortPattern::Socket(socket.value.0.clone(), port_buffer(&port.value)))
         }
         (Some(_), Some(socket)) => {
             findings.error(&socket.span, "a port has a `device` or a `socket`, not both");
@@ -161,6 +167,15 @@ fn pattern(port: &Located<PortTable>, findings: &mut Findings<'_>) -> Option<Por
     }
 }
 
+fn port_buffer(port: &PortTable) -> PortBuffer {
+    let default = PortBuffer::default();
+    let policy = port.buffer_policy.as_ref().and_then(|policy| policy.value.0.try_into().ok());
+    PortBuffer {
+        size_bytes: port.buffer.as_ref().map_or(default.size_bytes, |size| size.value.0),
+        policy: policy.and_then(BufferPolicy::from_number).unwrap_or(default.policy),
+    }
+}
+
 /// The pattern of a port that has one, and its place.
 pub(super) fn pattern_of(port: &PortTable) -> (&str, &Span) {
     let device = port.device.as_ref().map(|device| (device.value.0.as_str(), &device.span));
@@ -168,17 +183,12 @@ pub(super) fn pattern_of(port: &PortTable) -> (&str, &Span) {
     device.or(socket).expect("a port without a pattern is an error")
 }
 
-fn glob(pattern: &PortPattern) -> &Pattern {
-    let (PortPattern::Device(glob) | PortPattern::Socket(glob, _)) = pattern;
-    glob
-}
-
 /// Does every name that matches `narrow` match `wide`? Only where it is plain to see.
 fn covers(wide: &PortPattern, narrow: &PortPattern) -> bool {
-    if std::mem::discriminant(wide) != std::mem::discriminant(narrow) {
+    if wide.is_of_devices() != narrow.is_of_devices() {
         return false;
     }
-    let (wide, narrow) = (glob(wide), glob(narrow));
+    let (wide, narrow) = (wide.glob(), narrow.glob());
     let is_plain = |pattern: &str| !pattern.contains(['*', '?', '[']);
     // A prefix with `*` matches all names that begin with a longer literal prefix.
     let prefix = wide.as_str().strip_suffix('*').filter(|prefix| is_plain(prefix));

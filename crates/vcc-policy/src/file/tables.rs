@@ -28,8 +28,8 @@ table!(
 );
 
 table!(
-    /// Devices that are ports in the kernel, or sockets of `vcc domain`, which are ports with a
-    /// buffer.
+    /// Devices that are ports in the kernel, or devices or sockets of `vcc domain`, which are ports
+    /// with a buffer.
     #[schemars(extend("oneOf" = [{ "required": ["device"] }, { "required": ["socket"] }]))]
     PortTable under "[[ports]]" {
         /// The host side of guests' devices, as a pattern with `*`, `?` and `[...]`.
@@ -50,9 +50,10 @@ table!(
         /// With `device`: whether vcc is attached before other programs at the device, or behind
         /// them, when it is attached. By default `"last"`.
         order: PortOrder,
-        /// With `socket`: the buffer for the guest's segments. By default 4M.
+        /// The buffer for the guest's segments. With `device`, the port is not in the kernel: `vcc
+        /// domain --device` serves it. With `socket`, by default 4M.
         buffer: BufferSize,
-        /// With `socket`: how the guest's connections share the buffer. By default `"fair"`.
+        /// How the guest's connections share the buffer. By default `"fair"`.
         buffer_policy: BufferSharing,
     }
 );

@@ -203,16 +203,6 @@ fn ports_that_are_sockets() {
             "3:10",
             "a port has a `device` or a `socket`, not both",
         ),
-        (
-            "device = \"x\"\nbuffer = \"8M\"".into(),
-            "3:10",
-            "`buffer` is for a port with a `socket`: one in the kernel has no buffer",
-        ),
-        (
-            "device = \"x\"\nbuffer_policy = \"none\"".into(),
-            "3:17",
-            "`buffer_policy` is for a port with a `socket`: one in the kernel has no buffer",
-        ),
         (format!("{socket}\nbuffer = \"63K\""), "3:10", "must be 64K to 1G, not 64512"),
         (format!("{socket}\nbuffer = \"2G\""), "3:10", "must be 64K to 1G, not 2147483648"),
         (
@@ -243,6 +233,72 @@ fn ports_that_are_sockets() {
 }
 
 #[test]
+fn devices_with_a_buffer() {
+    let port = |lines: &str| problems_of_file(&format!("[[ports]]\ndevice = \"x*\"\n{lines}\n"));
+    for lines in
+        ["buffer = \"8M\"", "buffer = \"64K\"\nbuffer_policy = \"none\"\ntenant = \"deep\""]
+    {
+        assert_eq!(port(lines), [""; 0]);
+    }
+    for (lines, place, expected) in [
+        (
+            "buffer_policy = \"none\"",
+            "3:17",
+            "`buffer_policy` needs a `buffer`, like buffer = \"4M\", with which `vcc domain --device` \
+             serves the port: one in the kernel has none",
+        ),
+        (
+            "buffer = \"8M\"\ninside = \"gre\"",
+            "4:10",
+            "`inside` is for a port without a `buffer`, as `vcc domain --device` serves this one: it does \
+             not look into tunnels",
+        ),
+        (
+            "buffer = \"8M\"\norder = \"last\"",
+            "4:9",
+            "`order` is for a port without a `buffer`, as `vcc domain --device` serves this one: it goes \
+             before all other programs",
+        ),
+        (
+            "buffer = \"8M\"\nguest = \"web\"",
+            "4:9",
+            "`guest` is for a port without a `buffer`, as `vcc domain --device` serves this one: each \
+             process serves one device",
+        ),
+    ] {
+        assert_eq!(port(lines), [format!("p.toml:{place}: error: {expected}")], "{lines}");
+    }
+    let hidden = port("[[ports]]\ndevice = \"x1\"\nbuffer = \"8M\"");
+    let warning = "never reached: `x*` in line 2 matches all of these devices first";
+    assert_eq!(hidden, [format!("p.toml:4:10: warning: {warning}")]);
+}
+
+#[test]
+fn what_a_port_in_front_of_a_device_cannot_do() {
+    let rule = |lines: &str| {
+        let ports = "[[ports]]\ndevice = \"x\"\nbuffer = \"8M\"\ntenant = \"deep\"\n[[ports]]\n\
+            socket = \"/run/a\"\ntenant = \"deeper\"\n[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
+        let rule = format!("[[rules]]\nname = \"r\"\n{lines}\nguest_ecn = \"override\"\n");
+        let all = problems_of_file(&format!("{ports}{rule}"));
+        all.into_iter().filter(|line| !line.contains("no rule uses")).collect::<Vec<_>>()
+    };
+    let ring = "`receive` needs the guest's receive ring, and the ports `x` of line 2 are of `vcc domain \
+        --device`, which does not see it: ask in this rule for a `tenant` that only ports with a `socket` \
+        have";
+    assert_eq!(rule("receive = \"ring\""), [format!("p.toml:13:11: error: {ring}")]);
+    let pool = "`pool` needs a port in the kernel, and the ports `x` of line 2 are of `vcc domain`: ask in \
+        this rule for a `tenant` that only ports with a `device` and without a `buffer` have";
+    assert_eq!(rule("pool = \"gold\""), [format!("p.toml:13:8: error: {pool}")]);
+    for fine in [
+        "act = \"hold\"\nretransmit = true",
+        "act = \"split\"\nreceive = \"guest\"",
+        "act = \"split\"\nreceive = \"accept\"\ntenant = \"deeper\"",
+    ] {
+        assert_eq!(rule(fine), [""; 0], "{fine}");
+    }
+}
+
+#[test]
 fn what_a_port_cannot_do() {
     const PORTS: &str = "[[ports]]\ndevice = \"x\"\ntenant = \"bare\"\n[[ports]]\ndevice = \"y\"\n\
         [[ports]]\nsocket = \"/run/a\"\ntenant = \"deep\"\n[[pools]]\nname = \"gold\"\n\
@@ -255,11 +311,12 @@ fn what_a_port_cannot_do() {
     let in_kernel = |asked: &str, port: &str| {
         format!(
             "{asked}, and the ports {port} are in the kernel: ask in this rule for a `tenant` that \
-             only ports with a `socket` have"
+             only ports with a `socket` or a `buffer` have"
         )
     };
     let of_domain = "`pool` needs a port in the kernel, and the ports `/run/a` of line 7 are of `vcc \
-        domain`: ask in this rule for a `tenant` that only ports with a `device` have";
+        domain`: ask in this rule for a `tenant` that only ports with a `device` and without a \
+        `buffer` have";
     for (lines, place, expected) in [
         ("act = \"hold\"", "14:7", in_kernel("`act` needs a buffer", "`x` of line 2")),
         (
@@ -290,7 +347,8 @@ fn what_a_port_cannot_do() {
     }
     let default = of(PORTS, "[default]\nreceive = \"ring\"");
     assert!(default[0].ends_with(
-        "are in the kernel: use it in a rule with a `tenant` that only ports with a `socket` have"
+        "are in the kernel: use it in a rule with a `tenant` that only ports with a `socket` or a \
+         `buffer` have"
     ));
     assert_eq!(of("[[ports]]\nsocket = \"/run/a\"\n", "[default]\nact = \"hold\""), [""; 0]);
     assert_eq!(of("", "[[ports]]\ndevice = 1\n[default]\nact = \"hold\"").len(), 1);

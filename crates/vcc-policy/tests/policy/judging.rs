@@ -113,6 +113,22 @@ fn ports_and_treatments_are_as_written() {
 }
 
 #[test]
+fn the_first_port_that_matches_a_device_decides_who_serves_it() {
+    let text = "[[ports]]\ndevice = \"tap1\"\nbuffer = \"8M\"\ntenant = \"deep\"\n\
+                [[ports]]\ndevice = \"tap*\"\n[[ports]]\ndevice = \"*\"\nbuffer = \"1M\"\n";
+    let policy = Policy::parse(text, "policy.toml").expect("a policy").policy;
+    let sizes = |device: &str| {
+        let size = |port: &vcc_policy::PortSelector| port.buffer().map(|it| it.size_bytes);
+        (policy.port_of(device).map(size), policy.port_of_detour(device).map(size))
+    };
+    assert_eq!(sizes("tap1"), (None, Some(Some(8 << 20))));
+    assert_eq!(sizes("tap2"), (Some(None), None));
+    assert_eq!(sizes("veth0"), (None, Some(Some(1 << 20))));
+    assert_eq!(policy.port_of_detour("tap1").and_then(|port| port.tenant()), Some("deep"));
+    assert!(policy.port_of_socket("tap1").is_none());
+}
+
+#[test]
 fn without_a_default_the_rest_is_ignored() {
     let policy = Policy::parse("", "policy.toml").expect("a policy").policy;
     assert_eq!(policy.rules().len(), 1);
