@@ -132,7 +132,7 @@ uninstall_all() {
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"
 	rm -f "$DESTDIR$units/vcc.service" "$DESTDIR$units/vcc-domain@.service" \
-		"$DESTDIR$units/vcc-guest.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
+		"$DESTDIR$units/vcc-domain-device@.service" "$DESTDIR$units/vcc-guest.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
 	for name in vcc vcc-lab vcc-guest; do
 		rm -f "$DESTDIR$PREFIX/bin/$name" "$DESTDIR$share/bash-completion/completions/$name" \
 			"$DESTDIR$zsh/_$name" "$DESTDIR$share/fish/vendor_completions.d/$name.fish"

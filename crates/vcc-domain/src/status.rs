@@ -12,7 +12,7 @@ use vcc_engine::FlowKey;
 /// A port, as of the time when it was asked.
 #[derive(Clone)]
 pub struct Status {
-    /// The path of the socket of the guest's card.
+    /// The path of the socket of the guest's card; empty in front of a device.
     pub socket: String,
     /// The path of its policy; empty without one.
     pub policy: String,

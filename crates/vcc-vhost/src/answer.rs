@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use vcc_domain::{Ask, Reloaded, Status};
 
-use crate::server::{Card, Error, listen};
+use crate::card::Card;
+use crate::server::{Error, listen};
 
 /// The sockets' directory is the operator's alone, as connections are nobody else's business.
 const DIRECTORY_MODE: u32 = 0o750;

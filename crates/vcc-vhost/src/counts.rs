@@ -21,7 +21,7 @@ pub struct CardCounts {
 }
 
 /// How many reasons there are to drop a frame.
-pub(crate) const REASONS: usize = 7;
+const REASONS: usize = 7;
 
 impl CardCounts {
     /// Each count, and why frames are counted there.
@@ -35,5 +35,28 @@ impl CardCounts {
             (self.wire_refused, "from the guest, which the tap did not take, as of a wrong header"),
             (self.wire_failed, "to the guest, because the tap could not be read"),
         ]
+    }
+}
+
+/// The counts up to which the operator needs no further report.
+#[derive(Default)]
+pub(crate) struct Reported([u64; REASONS]);
+
+impl Reported {
+    /// Why frames were dropped, for each reason that has not been reported.
+    pub(crate) fn news(&mut self, counts: &CardCounts) -> Vec<&'static str> {
+        let mut news = Vec::new();
+        for ((count, why), reported) in counts.reasons().into_iter().zip(&mut self.0) {
+            if count > *reported {
+                *reported = u64::MAX;
+                news.push(why);
+            }
+        }
+        news
+    }
+
+    /// Reports each reason again.
+    pub(crate) fn begin_anew(&mut self, counts: &CardCounts) {
+        self.0 = counts.reasons().map(|(count, _)| count);
     }
 }

@@ -5,8 +5,6 @@ mod moving;
 mod receiving;
 mod sending;
 
-use std::io;
-
 use backlog::Backlog;
 use moving::Moving;
 use vcc_domain::{Frame, Out, Port, Promise};
@@ -14,21 +12,22 @@ use virtio_queue::{Error as RingError, QueueT};
 
 use vcc_net::virtio::feature;
 
-use crate::counts::{CardCounts, REASONS};
+use crate::card::Served;
+use crate::counts::{CardCounts, Reported};
 use crate::dirty::GuestMemory;
 use crate::event::{Event, Journal, OnEvent};
 use crate::features::Features;
-use crate::header::{FRAME_MAX_BYTES, HEADER_BYTES, Header};
+use crate::header::Header;
 use crate::offload::Offload;
 use crate::rarp;
 use crate::ring::Ring;
 use crate::rings;
 use crate::steering::Steering;
 use crate::wake::now_ns;
-use crate::wire::Wire;
+use crate::wire::{self, Unsent, Wire};
 
 /// Frames of a ring or of the wire in a turn, so that each gets its own.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Pairs of rings that a guest may use.
 pub(crate) const PAIRS_MAX: usize = 8;
@@ -46,8 +45,7 @@ pub(crate) struct Device {
     /// None: the guest is on this host, or there is no guest.
     moving: Option<Moving>,
     counts: CardCounts,
-    /// The counts up to which the operator needs no further report.
-    reported: [u64; REASONS],
+    reported: Reported,
     journal: Journal,
     /// Memory of the frame that is being carried.
     from_guest: Vec<u8>,
@@ -95,6 +93,27 @@ impl Rings<'_> {
     }
 }
 
+impl Served for Device {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+
+    fn port_mut(&mut self) -> &mut Port {
+        &mut self.port
+    }
+
+    fn counts(&self) -> CardCounts {
+        self.counts
+    }
+
+    /// A guest that is not there yet gets the report once it is.
+    fn end_promises(&mut self, promises: Vec<Promise>) {
+        let mut out = Out::default();
+        self.port.end_promises(now_ns(), promises, &mut out);
+        self.forward_to_no_rings(out);
+    }
+}
+
 impl Device {
     pub(crate) fn new(port: Port, wire: Box<dyn Wire>, on_event: OnEvent) -> Self {
         Device {
@@ -107,24 +126,12 @@ impl Device {
             backlog: Backlog::default(),
             moving: None,
             counts: CardCounts::default(),
-            reported: [0; REASONS],
+            reported: Reported::default(),
             journal: Journal::new(on_event),
             from_guest: Vec::new(),
             to_guest: Vec::new(),
-            read: vec![0; HEADER_BYTES + FRAME_MAX_BYTES].into(),
+            read: wire::frame_memory(),
         }
-    }
-
-    pub(crate) fn port(&self) -> &Port {
-        &self.port
-    }
-
-    pub(crate) fn port_mut(&mut self) -> &mut Port {
-        &mut self.port
-    }
-
-    pub(crate) fn counts(&self) -> CardCounts {
-        self.counts
     }
 
     /// Has the host's side of the card been removed?
@@ -164,7 +171,7 @@ impl Device {
     pub(crate) fn leave(&mut self) {
         self.ends_move();
         self.reset();
-        self.reported = self.counts.reasons().map(|(count, _)| count);
+        self.reported.begin_anew(&self.counts);
     }
 
     /// Does all work that is due, at most a batch of each kind. True if more is left.
@@ -193,20 +200,9 @@ impl Device {
     }
 
     fn tell_of_drops(&mut self) {
-        for (index, (count, why)) in self.counts.reasons().into_iter().enumerate() {
-            if count > self.reported[index] {
-                self.reported[index] = u64::MAX;
-                self.report(Event::Dropped(why));
-            }
+        for why in self.reported.news(&self.counts) {
+            self.report(Event::Dropped(why));
         }
-    }
-
-    /// Ends the connections of another process's ledger. A guest that is not there yet gets the
-    /// report once it is.
-    pub(crate) fn end_promises(&mut self, promises: Vec<Promise>) {
-        let mut out = Out::default();
-        self.port.end_promises(now_ns(), promises, &mut out);
-        self.forward_to_no_rings(out);
     }
 
     /// Ends the connections whose promises will not be kept.
@@ -254,12 +250,11 @@ impl Device {
     }
 
     fn put_on_wire(&mut self, header: Header, frame: &Frame) {
-        if let Err(error) = self.wire.send(&header.bytes(), &frame.bytes) {
-            match error.kind() {
-                io::ErrorKind::NotConnected => self.is_wire_gone = true,
-                io::ErrorKind::NetworkDown => self.counts.wire_down += 1,
-                _ => self.counts.wire_refused += 1,
-            }
+        match wire::send(&mut *self.wire, header, frame) {
+            Ok(()) => {}
+            Err(Unsent::Gone) => self.is_wire_gone = true,
+            Err(Unsent::Down) => self.counts.wire_down += 1,
+            Err(Unsent::Refused) => self.counts.wire_refused += 1,
         }
     }
 

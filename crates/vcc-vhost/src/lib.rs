@@ -5,8 +5,12 @@
 //! [`Wire`], such as a [`Tap`], through a [`vcc_domain::Port`]. Nothing blocks, and nothing that
 //! guest or front end write makes it fail or work without bounds. The worker keeps no descriptor of
 //! the guest's beyond a frame, so a process that begins anew continues at the used index.
+//!
+//! A [`RelayServer`] carries frames between two wires instead: the detour in front of an existing
+//! device.
 
 mod answer;
+mod card;
 mod counts;
 mod device;
 mod dirty;
@@ -19,6 +23,8 @@ mod offload;
 mod peer;
 mod rarp;
 mod record;
+mod relay;
+mod relay_server;
 mod ring;
 mod rings;
 mod server;
@@ -34,12 +40,14 @@ mod watch;
 mod wire;
 
 pub use answer::PolicyFile;
+pub use card::Card;
 pub use counts::CardCounts;
 pub use event::{Event, OnEvent};
 pub use header::HEADER_BYTES;
 pub use ledger::FileLedger;
 pub use offload::Offload;
-pub use server::{Card, Error, Server};
+pub use relay_server::RelayServer;
+pub use server::{Error, Server};
 pub use tap::{Tap, TapError};
 pub use wake::{Hangups, Signals};
 pub use wire::Wire;

@@ -8,7 +8,7 @@ use std::thread;
 use vcc_domain::{Accepted, Recorded};
 use vcc_engine::FlowKey;
 
-use crate::server::Card;
+use crate::card::Card;
 
 /// The port is read at this interval.
 const EVERY_MS: libc::c_int = 5;

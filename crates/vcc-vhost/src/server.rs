@@ -5,13 +5,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
-use vcc_domain::{Port, Promise};
+use vcc_domain::Port;
 use vcc_net::vhost_user::End;
 
-use crate::counts::CardCounts;
+use crate::card::Card;
 use crate::device::Device;
 use crate::event::{Event, OnEvent};
 use crate::memory::Memory;
@@ -32,7 +31,14 @@ pub enum Error {
     NoSocket(PathBuf),
     #[error("the tap was deleted: create it again, and start this again")]
     WireGone,
-    #[error("cannot wait for the tap and the virtual machine: {0}")]
+    #[error("a tap of the detour of {0} was deleted: start this again")]
+    DetourGone(String),
+    #[error(
+        "the device {0} was deleted, or has left this network namespace: start this again once it is \
+         back"
+    )]
+    DeviceGone(String),
+    #[error("cannot wait for frames: {0}")]
     Watch(#[from] io::Error),
 }
 
@@ -44,47 +50,8 @@ pub struct Server {
     /// More was left of the last turn.
     is_busy: bool,
     session: Option<Session>,
-    card: Card,
-}
-
-/// The card that a [`Server`] serves, for other threads.
-#[derive(Clone)]
-pub struct Card {
     device: Arc<Turns<Device>>,
-    socket: Arc<Path>,
-    /// By its id; 0: none.
-    front_end: Arc<AtomicU32>,
-}
-
-impl Card {
-    /// The socket to which the virtual machine monitor connects.
-    pub fn socket(&self) -> &Path {
-        &self.socket
-    }
-
-    /// The process that the card is connected to; 0: none is.
-    pub fn front_end(&self) -> u32 {
-        self.front_end.load(Ordering::Relaxed)
-    }
-
-    /// Counts of the frames that the card has dropped.
-    pub fn counts(&self) -> CardCounts {
-        self.lock().counts()
-    }
-
-    /// Looks at the port, which does nothing else meanwhile.
-    pub fn look<T>(&self, look: impl FnOnce(&Port) -> T) -> T {
-        look(self.lock().port())
-    }
-
-    /// Changes the port, likewise.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Port) -> T) -> T {
-        change(self.lock().port_mut())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Device> {
-        self.device.lock()
-    }
+    card: Card,
 }
 
 impl Server {
@@ -112,17 +79,13 @@ impl Server {
             timer,
             is_busy: false,
             session: None,
-            card: Card { device, socket: socket.into(), front_end: Arc::default() },
+            card: Card::new(device.clone(), socket),
+            device,
         })
     }
 
     pub fn card(&self) -> Card {
         self.card.clone()
-    }
-
-    /// Ends connections to which a process before this one has promised what it did not deliver.
-    pub fn end_promises(&mut self, promises: Vec<Promise>) {
-        self.card.lock().end_promises(promises);
     }
 
     /// Serves until `stop` is readable, and then ends the connections whose promises are not kept
@@ -133,10 +96,10 @@ impl Server {
     pub fn run(&mut self, stop: &impl AsRawFd) -> Result<(), Error> {
         self.watch.add(stop.as_raw_fd(), Source::Stop)?;
         while self.step()? {}
-        let card = self.card.clone();
+        let mut device = self.device.lock();
         match &mut self.session {
-            Some(Session { memory, rings, .. }) => card.lock().end(&memory.guest, rings),
-            None => card.lock().end(&Memory::none().guest, &mut []),
+            Some(Session { memory, rings, .. }) => device.end(&memory.guest, rings),
+            None => device.end(&Memory::none().guest, &mut []),
         }
         Ok(())
     }
@@ -163,8 +126,8 @@ impl Server {
     }
 
     fn work(&mut self, sources: Vec<Source>) -> Result<(), Error> {
-        let card = self.card.clone();
-        let mut device = card.lock();
+        let device = self.device.clone();
+        let mut device = device.lock();
         for source in sources {
             let served = match (source, &mut self.session) {
                 (Source::Listener, None) => self.accept(&mut device),
@@ -196,7 +159,7 @@ impl Server {
         let session = accepted.and_then(|(stream, _)| Session::new(stream, &self.watch));
         // It has gone already; or this host lacks descriptors, and it tries again.
         let Ok(session) = session else { return Ok(()) };
-        self.card.front_end.store(process, Ordering::Relaxed);
+        self.card.set_front_end(process);
         self.session = Some(session);
         // Others wait until it has gone.
         self.watch.remove(self.listener.as_raw_fd());
@@ -206,7 +169,7 @@ impl Server {
 
     fn end(&mut self, end: End, device: &mut Device) -> io::Result<()> {
         let Some(mut session) = self.session.take() else { return Ok(()) };
-        self.card.front_end.store(0, Ordering::Relaxed);
+        self.card.set_front_end(0);
         session.leave(&self.watch);
         if session.is_logging() {
             device.is_left_behind();

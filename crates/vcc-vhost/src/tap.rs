@@ -1,8 +1,9 @@
 //! A tap with virtio-net headers, so that checksums and super-segments pass as they are.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -11,10 +12,13 @@ use crate::offload::Offload;
 use crate::wire::Wire;
 
 const TUN: &str = "/dev/net/tun";
+/// The greatest of a tap.
+const MTU_MAX: libc::c_int = 0xffff - 14;
 
 /// A tap of this host. It is one's own until this is dropped.
 pub struct Tap {
     file: File,
+    name: String,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,8 @@ pub enum TapError {
     Busy(String),
     #[error("cannot use `{name}` as a tap with one queue: {error}")]
     Refused { name: String, error: io::Error },
+    #[error("cannot create a tap for the detour: {0}")]
+    Create(io::Error),
 }
 
 impl Tap {
@@ -46,34 +52,54 @@ impl Tap {
         if unsafe { libc::if_nametoindex(c_name.as_ptr()) } == 0 {
             return Err(TapError::Missing(name.to_owned()));
         }
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open(TUN)
-            .map_err(TapError::Open)?;
         let refused = |error: io::Error| match error.raw_os_error() {
             Some(libc::EBUSY) => TapError::Busy(name.to_owned()),
             _ => TapError::Refused { name: name.to_owned(), error },
         };
-        let tap = Tap { file };
-        tap.attach(name).map_err(refused)?;
-        tap.set(libc::TUNSETVNETHDRSZ, HEADER_BYTES as libc::c_int).map_err(refused)?;
-        tap.set(libc::TUNSETVNETLE, 1).map_err(refused)?;
-        tap.offload(0).map_err(refused)?;
+        Self::attach(open_tun()?, name).map_err(refused)
+    }
+
+    /// Makes a tap that ends with this value, and sets it up. The kernel replaces the `%d` in
+    /// `pattern` by a number.
+    ///
+    /// # Errors
+    /// The kernel makes no taps, or none for this process.
+    pub fn temporary(pattern: &str) -> Result<Self, TapError> {
+        let tap = Self::attach(open_tun()?, pattern).map_err(TapError::Create)?;
+        // Without IPv6, there is no such file. An address of the host's here would be of no use.
+        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", tap.name), "1");
+        tap.set_up().map_err(TapError::Create)?;
         Ok(tap)
     }
 
-    fn attach(&self, name: &str) -> io::Result<()> {
-        // SAFETY: all-zero bytes are a valid ifreq.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *to = from as libc::c_char;
-        }
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn attach(file: File, name: &str) -> io::Result<Self> {
+        let mut request = request(name);
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // SAFETY: TUNSETIFF reads and writes an ifreq, which `request` is.
-        check(unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETIFF, &mut request) })
+        check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })?;
+        let name = request.ifr_name.iter().map(|c| *c as u8).take_while(|byte| *byte != 0);
+        let name = String::from_utf8_lossy(&name.collect::<Vec<u8>>()).into_owned();
+        let tap = Tap { file, name };
+        tap.set(libc::TUNSETVNETHDRSZ, HEADER_BYTES as libc::c_int)?;
+        tap.set(libc::TUNSETVNETLE, 1)?;
+        tap.offload(0)?;
+        Ok(tap)
+    }
+
+    fn set_up(&self) -> io::Result<()> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let mut request = request(&self.name);
+        request.ifr_ifru.ifru_mtu = MTU_MAX;
+        // SAFETY: SIOCSIFMTU reads an ifreq, which `request` is.
+        check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &request) })?;
+        request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+        // SAFETY: likewise.
+        check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request) })
     }
 
     fn set(&self, what: libc::Ioctl, value: libc::c_int) -> io::Result<()> {
@@ -87,6 +113,24 @@ impl Tap {
             libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags))
         })
     }
+}
+
+fn open_tun() -> Result<File, TapError> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(TUN)
+        .map_err(TapError::Open)
+}
+
+fn request(name: &str) -> libc::ifreq {
+    // SAFETY: all-zero bytes are a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request
 }
 
 /// A tap that was deleted does not come back to those that had it open.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A [`Mutex`] goes to a thread that is running rather than to one that has to wake up first.
-pub(crate) struct Turns<T> {
+pub(crate) struct Turns<T: ?Sized> {
     /// Held by the next, while it waits.
     next: Mutex<()>,
     value: Mutex<T>,
@@ -13,7 +13,9 @@ impl<T> Turns<T> {
     pub(crate) fn new(value: T) -> Self {
         Turns { next: Mutex::new(()), value: Mutex::new(value) }
     }
+}
 
+impl<T: ?Sized> Turns<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.value.lock().unwrap_or_else(PoisonError::into_inner)

@@ -17,11 +17,20 @@ pub(crate) enum Source {
     Wire,
     Timer,
     Stop,
+    /// The device that is served has gone.
+    Gone,
 }
 
 /// Numbers of sources that are no rings.
-const NAMED: [Source; 6] =
-    [Source::Listener, Source::FrontEnd, Source::State, Source::Wire, Source::Timer, Source::Stop];
+const NAMED: [Source; 7] = [
+    Source::Listener,
+    Source::FrontEnd,
+    Source::State,
+    Source::Wire,
+    Source::Timer,
+    Source::Stop,
+    Source::Gone,
+];
 const RINGS_FROM: usize = NAMED.len();
 const EVENTS_MAX: usize = 32;
 

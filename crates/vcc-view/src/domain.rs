@@ -20,17 +20,18 @@ const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Far more than the greatest table has.
 const ANSWER_MAX_BYTES: u64 = 1 << 30;
 
-/// The socket on which the process of this tap serves its status.
+/// The socket on which the process of this tap or device serves its status.
 pub fn status_socket(tap: &str) -> PathBuf {
     RuntimeDir::of_environment().domains().join(tap)
 }
 
-/// The socket of the guest's card at this tap; None if no process serves it.
+/// The socket of the guest's card at this tap, empty in front of a device; None if no process serves
+/// it.
 pub fn socket_of(tap: &str) -> Option<String> {
     DomainPort::find(tap)?.status.ok().map(|status| status.socket)
 }
 
-/// Does a process serve this tap?
+/// Does a process serve this tap or device?
 pub fn serves_tap(tap: &str) -> bool {
     connect(tap).is_ok()
 }

@@ -85,7 +85,8 @@ impl Source {
         }
     }
 
-    /// The socket of the guest's card, which a policy names; None of a port in the kernel.
+    /// The socket of the guest's card, which a policy names; empty in front of a device, and None of a
+    /// port in the kernel.
     pub fn socket(&self) -> Option<&str> {
         match self {
             Self::Kernel(_) => None,

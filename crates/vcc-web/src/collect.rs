@@ -35,7 +35,7 @@ pub fn collect(
         let keys = keys(ports.iter().map(Source::device)).into_iter();
         let views = keys.zip(ports).enumerate().map(|(index, (key, port))| {
             let selector = policy.and_then(|policy| match port.socket() {
-                Some(socket) => policy.port_of_socket(socket),
+                Some(socket) => policy.port_of_domain(socket, port.device()),
                 None => policy.port_of(port.device()),
             });
             let tenant = selector.and_then(|selector| selector.tenant()).map(Arc::from);

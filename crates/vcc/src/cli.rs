@@ -46,7 +46,7 @@ pub enum Command {
     Export(export::Arguments),
     Import(import::Arguments),
     Upgrade(upgrade::Arguments),
-    Domain(domain::Arguments),
+    Domain(Box<domain::Arguments>),
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),
     Explain(explain::Arguments),

@@ -3,7 +3,7 @@
 use vcc_engine::Params;
 use vcc_policy::Policy;
 use vcc_port::links::Link;
-use vcc_port::{AttachOptions, Port};
+use vcc_port::{AttachOptions, Detour, Port};
 
 use super::held::Held;
 use super::neighbours::Neighbours;
@@ -49,7 +49,8 @@ impl Ports {
             self.device_returned(at, link, policy);
             return;
         }
-        let Some(selected) = policy.port_of(&link.name) else {
+        let selected = policy.port_of(&link.name).filter(|_| !Detour::is_tap(&link.name));
+        let Some(selected) = selected else {
             self.left.remove(&link.index);
             return;
         };

@@ -1,7 +1,5 @@
 //! From the wire to the guest.
 
-use std::io;
-
 use vcc_domain::{Frame, Out, ReceiveRing, Verdict};
 use virtio_queue::QueueT;
 
@@ -9,10 +7,11 @@ use super::backlog::Arrival;
 use vcc_net::virtio::feature;
 
 use super::{BATCH, Device, Rings};
-use crate::header::{HEADER_BYTES, Header};
+use crate::header::Header;
 use crate::offload::Offload;
 use crate::rings::{self, Placed};
 use crate::wake::now_ns;
+use crate::wire::{self, Received};
 
 impl Device {
     /// A guest without buffers leaves the frames where they are. True if more may wait.
@@ -21,28 +20,19 @@ impl Device {
             if self.is_backlog_full(rings) {
                 return false;
             }
-            let bytes = match self.wire.receive(&mut self.read) {
-                Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+            let received = wire::receive(&mut *self.wire, &mut self.read, &mut self.to_guest);
+            let (header, mut frame) = match received {
+                Received::Frame(header, frame) => (header, frame),
+                Received::Nothing => return false,
+                Received::Gone => {
                     self.is_wire_gone = true;
                     return false;
                 }
-                Err(_) => {
+                Received::Failed => {
                     self.counts.wire_failed += 1;
                     continue;
                 }
             };
-            let Some((header, bytes)) = self.read[..bytes].split_first_chunk::<HEADER_BYTES>()
-            else {
-                self.counts.wire_failed += 1;
-                continue;
-            };
-            let header = Header::read(header);
-            let mut memory = std::mem::take(&mut self.to_guest);
-            memory.clear();
-            memory.extend_from_slice(bytes);
-            let mut frame = header.frame(memory);
             let mut out = Out::default();
             let (verdict, receipt) = self.port.to_guest(now_ns(), &mut frame, &mut out);
             if verdict == Verdict::Pass {

@@ -16,12 +16,22 @@ use vcc_vhost::{Card, HEADER_BYTES, Offload, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 /// Long enough for any machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A datagram for each frame.
-struct Cable {
+pub struct Cable {
     end: UnixDatagram,
     offloads: Arc<AtomicUsize>,
+}
+
+impl Cable {
+    /// The end that the test has, and the wire.
+    pub fn pair() -> (UnixDatagram, Self) {
+        let (ours, theirs) = UnixDatagram::pair().expect("a wire");
+        theirs.set_nonblocking(true).expect("a wire that does not wait");
+        ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        (ours, Cable { end: theirs, offloads: Arc::default() })
+    }
 }
 
 impl AsRawFd for Cable {
@@ -60,13 +70,10 @@ impl Host {
     pub fn with(port: Port) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
-        let (ours, theirs) = UnixDatagram::pair().expect("a wire");
-        theirs.set_nonblocking(true).expect("a wire that does not wait");
-        ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (ours, cable) = Cable::pair();
         let (sender, reported) = channel();
         let on_event = move |event: vcc_vhost::Event| drop(sender.send(event.to_string()));
-        let offloads = Arc::<AtomicUsize>::default();
-        let cable = Cable { end: theirs, offloads: Arc::clone(&offloads) };
+        let offloads = Arc::clone(&cable.offloads);
         let server = Server::new(&socket, port, Box::new(cable), Box::new(on_event));
         let mut server = server.expect("a server");
         let card = server.card();

@@ -6,6 +6,7 @@ mod front_ends;
 mod hold;
 mod host;
 mod moving;
+mod relay;
 mod snoop;
 mod talk;
 

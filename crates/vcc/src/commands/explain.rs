@@ -125,12 +125,20 @@ fn connection(arguments: &Arguments, policy: &Policy) -> anyhow::Result<Connecti
     let tenant = match &arguments.device {
         Some(device) => {
             let port = match vcc_view::socket_of(device) {
-                Some(socket) => policy.port_of_socket(&socket).with_context(|| {
-                    format!("no [[ports]] of the policy match {socket}, the socket of `{device}`")
+                Some(socket) => policy.port_of_domain(&socket, device).with_context(|| {
+                    if socket.is_empty() {
+                        format!("the policy has no [[ports]] with a `buffer` for `{device}`")
+                    } else {
+                        format!(
+                            "no [[ports]] of the policy match {socket}, the socket of `{device}`"
+                        )
+                    }
                 })?,
-                None => policy.port_of(device).with_context(|| {
-                    format!("`{device}` is no port: no [[ports]] of the policy match it")
-                })?,
+                None => {
+                    policy.port_of(device).or_else(|| policy.port_of_detour(device)).with_context(
+                        || format!("`{device}` is no port: no [[ports]] of the policy match it"),
+                    )?
+                }
             };
             port.tenant().map(str::to_owned)
         }

@@ -1,5 +1,6 @@
 mod promises;
 mod ruled;
+mod serving;
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -7,36 +8,48 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vcc_command::output;
 use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
-use vcc_engine::{BufferPolicy, Mode, Params};
+use vcc_engine::{BufferPolicy, Mode, Params, sys};
 use vcc_port::AttachOptions;
-use vcc_vhost::{Card, Event, Hangups, PolicyFile, Server, Signals, Tap};
+use vcc_vhost::{Card, Hangups, PolicyFile, Signals};
 
 use promises::Promises;
 use ruled::{Ruled, Terms, wants_ledger};
+use serving::{Place, Serving};
 
-/// Serve a virtual machine's network card, with a buffer for what the guest sends
+/// Serve a guest's network card, with a buffer for what the guest sends
 ///
-/// The virtual machine monitor connects to the socket by vhost-user, and the tap leads to the host's
-/// bridge. This process is the guest's link: while it does not run, the guest has no link. When it
-/// runs again, the link is back, and connections continue. For most guests, `vcc attach` on a tap is
-/// the better choice: it needs no process besides the kernel.
+/// With --socket and --tap, this is the card of a virtual machine: the virtual machine monitor connects
+/// to the socket by vhost-user, and the tap leads to the host's bridge. This process is the guest's
+/// link: while it does not run, the guest has no link. When it runs again, the link is back, and
+/// connections continue.
+///
+/// With --device, the guest has its card already. Its TCP makes a detour through this process, and nothing
+/// else changes: while the process does not run, the guest's traffic passes directly.
+///
+/// For most guests, `vcc attach` is the better choice: it needs no process besides the kernel.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Socket to which the virtual machine monitor connects
-    #[arg(long, value_name = "PATH")]
-    socket: PathBuf,
+    #[arg(long, value_name = "PATH", requires = "tap", required_unless_present = "device")]
+    socket: Option<PathBuf>,
 
     /// Tap toward the host's bridge; it must exist
-    #[arg(long, value_name = "DEV")]
-    tap: String,
+    #[arg(long, value_name = "DEV", requires = "socket")]
+    tap: Option<String>,
+
+    /// Host side of the guest's existing device, instead of a socket and a tap: a virtual machine's tap, a
+    /// container's veth
+    #[arg(long, value_name = "DEV", conflicts_with_all = ["socket", "tap"])]
+    device: Option<String>,
 
     /// Policy with the rules for this guest's connections, instead of all options below; one of its
-    /// `[[ports]]` must name the socket; SIGHUP and `vcc policy apply` read it again
+    /// `[[ports]]` must name the socket, or the device with a `buffer`; SIGHUP and `vcc policy apply` read it
+    /// again
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
@@ -62,25 +75,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // A service manager may ask to read the policy again as soon as the process runs.
     let stop = Signals::block().context("cannot wait for signals")?;
     let hangups = Hangups::block();
-    let socket = &std::path::absolute(&arguments.socket)?;
-    let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, socket)).transpose()?;
+    let place = place(arguments)?;
+    let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, &place)).transpose()?;
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
-    let tap = Tap::open(&arguments.tap)?;
     let (port, wants_ledger, how) = port(arguments, terms);
-    let on_event = |event: Event| output::complain(&event.to_string());
-    let mut server = Server::new(socket, port, Box::new(tap), Box::new(on_event))?;
-    let mut promises = Promises::for_tap(&arguments.tap);
-    promises.end_left(&mut server);
-    let card = server.card();
+    let mut serving = Serving::begin(&place, port)?;
+    let card = serving.card();
+    let mut promises = Promises::of(place.device());
+    promises.end_left(&card);
     if wants_ledger {
         promises.keep(&card);
     }
     let policy = ruled.map(|ruled| policy_file(ruled, &card, promises));
-    card.answer_at(&vcc_view::status_socket(&arguments.tap), policy.clone())?;
+    card.answer_at(&vcc_view::status_socket(place.device()), policy.clone())?;
     for warning in arguments.treatment.warnings() {
         output::complain(&format!("warning: {warning}"));
     }
-    output::say(&format!("serving {} on {}: {how}\n", socket.display(), arguments.tap));
+    output::say(&format!("serving {place}: {how}\n"));
     let reload = move || {
         loop {
             hangups.wait();
@@ -94,8 +105,24 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     thread::Builder::new().name("reload".to_owned()).spawn(reload)?;
-    server.run(&stop)?;
+    serving.run(&stop)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn place(arguments: &Arguments) -> anyhow::Result<Place> {
+    let Some(device) = &arguments.device else {
+        let (socket, tap) = (arguments.socket.as_ref(), arguments.tap.clone());
+        let socket = std::path::absolute(socket.expect("required without a device"))?;
+        return Ok(Place::Card { socket, tap: tap.expect("required with a socket") });
+    };
+    let receive = u32::from(arguments.treatment.options().params.0.receive);
+    if receive != sys::RECEIVE_GUEST {
+        bail!(
+            "--receive needs the guest's receive ring, which a process in front of a device does not see: \
+             leave it out, or serve the guest's card with --socket and --tap instead of --device"
+        );
+    }
+    Ok(Place::Device(device.clone()))
 }
 
 fn policy_file(ruled: Ruled, card: &Card, promises: Promises) -> PolicyFile {

@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use vcc_command::output;
 use vcc_daemon::RuntimeDir;
-use vcc_vhost::{Card, FileLedger, Server};
+use vcc_vhost::{Card, FileLedger};
 
-/// The file of a tap. The guest has its link even if the file is unusable.
+/// The file of a tap or device. The guest has its link even if the file is unusable.
 pub struct Promises {
     path: PathBuf,
     is_kept: bool,
 }
 
 impl Promises {
-    pub fn for_tap(tap: &str) -> Self {
-        let path = RuntimeDir::of_environment().path().join("ledgers").join(tap);
+    pub fn of(device: &str) -> Self {
+        let path = RuntimeDir::of_environment().path().join("ledgers").join(device);
         Self { path, is_kept: false }
     }
 
     /// Resets the connections with open promises of an earlier process. A file that cannot be read is set aside.
-    pub fn end_left(&mut self, server: &mut Server) {
+    pub fn end_left(&mut self, card: &Card) {
         let left = FileLedger::left(&self.path).unwrap_or_else(|error| {
             output::complain(&self.set_aside(&error));
             Vec::new()
@@ -32,8 +32,8 @@ impl Promises {
             let _ = fs::remove_file(&self.path);
             return;
         }
-        server.end_promises(left);
-        self.keep(&server.card());
+        card.end_promises(left);
+        self.keep(card);
     }
 
     fn set_aside(&self, error: &io::Error) -> String {

@@ -11,12 +11,13 @@ use vcc_policy::{Connection, Policy, PortSelector, Role};
 use vcc_vhost::Card;
 
 use super::promises::Promises;
+use super::serving::Place;
 use crate::commands::policy;
 
 /// The file of the policy, and the port that it is about.
 pub struct Ruled {
     file: PathBuf,
-    socket: String,
+    place: Place,
 }
 
 /// The policy's treatment of the port.
@@ -29,9 +30,8 @@ pub struct Terms {
 }
 
 impl Ruled {
-    pub fn new(file: &Path, socket: &Path) -> anyhow::Result<Self> {
-        let file = std::path::absolute(file)?;
-        Ok(Self { file, socket: socket.to_string_lossy().into_owned() })
+    pub fn new(file: &Path, place: &Place) -> anyhow::Result<Self> {
+        Ok(Self { file: std::path::absolute(file)?, place: place.clone() })
     }
 
     pub fn path(&self) -> String {
@@ -41,10 +41,22 @@ impl Ruled {
     /// Reads the file, and prints each of its problems with its place.
     pub fn read(&self) -> anyhow::Result<Terms> {
         let policy = policy::read(&self.file)?;
-        let (file, socket) = (self.file.display(), &self.socket);
-        let port = policy.port_of_socket(socket).with_context(|| {
-            format!("{file} has no [[ports]] with a `socket` that matches {socket}: add one")
-        })?;
+        let file = self.file.display();
+        let port = match &self.place {
+            Place::Card { socket, .. } => {
+                let socket = socket.to_string_lossy();
+                policy.port_of_socket(&socket).with_context(|| {
+                    format!("{file} has no [[ports]] with a `socket` that matches {socket}: add one")
+                })?
+            }
+            Place::Device(device) => policy.port_of_detour(device).with_context(|| {
+                format!(
+                    "the first [[ports]] of {file} with a `device` that matches {device} must have a \
+                     `buffer`, and there is none, or one for a port in the kernel: add one before it, \
+                     like device = \"{device}\" with buffer = \"4M\""
+                )
+            })?,
+        };
         Ok(terms(&policy, port, format!("{} of {file}", policy.count())))
     }
 

@@ -24,7 +24,15 @@ impl Domain {
     fn start_with(place: &Place, policy: &Path) -> Self {
         let mut command = place.command();
         command.args(["domain", "--tap", "tap0", "--socket"]).arg(place.path("card"));
-        command.arg("--policy").arg(policy);
+        Self::spawn(command.arg("--policy").arg(policy))
+    }
+
+    fn in_front_of(device: &str, place: &Place) -> Self {
+        let mut command = place.command();
+        Self::spawn(command.args(["domain", "--device", device, "--policy"]).arg(place.config()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the command");
         let lines = BufReader::new(child.stdout.take().expect("its output"));
@@ -174,6 +182,39 @@ fn a_tap_that_a_process_serves_is_no_port_of_the_kernel() {
         daemon.wait_for_log("tap0 does not become a port: `vcc domain` serves it");
         drop(domain);
         daemon.wait_for_log("tap0: attached");
+    });
+}
+
+/// Nor are the taps of its detour, whatever the policy says.
+#[test]
+fn a_device_with_a_buffer_is_no_port_of_the_kernel() {
+    on_a_host(|| {
+        let add =
+            |number: u32| ip(&format!("link add port{number} type veth peer name guest{number}"));
+        (0..2).for_each(add);
+        let all = "[[ports]]\ndevice = \"port*\"\n[[ports]]\ndevice = \"vcc-*\"\n";
+        let text = format!("[[ports]]\ndevice = \"port0\"\nbuffer = \"1M\"\n{all}");
+        let place = Place::new("detours", &text);
+        let daemon = place.run();
+        daemon.wait_for_log("port1: attached");
+        let mut domain = Domain::in_front_of("port0", &place);
+        let printed = domain.next_line();
+        assert!(printed.starts_with("serving the guest behind port0: "), "{printed}");
+        add(2);
+        daemon.wait_for_log("port2: attached");
+        let ports: Vec<String> = place.ports().into_iter().map(|(device, _)| device).collect();
+        assert_eq!(ports, ["port1", "port2"]);
+        let printed = place.vcc("policy apply").well();
+        assert!(printed.contains("port0: obeys 0 rules, no default of "), "{printed}");
+
+        place.write(all);
+        let printed = place.vcc("policy apply");
+        assert_eq!(printed.code, 1, "{}", printed.stdout);
+        let expected = "like device = \"port0\" with buffer = \"4M\"\n";
+        assert!(printed.stderr.ends_with(expected), "{}", printed.stderr);
+        daemon.wait_for_log("port0 does not become a port: `vcc domain` serves it");
+        drop(domain);
+        daemon.wait_for_log("port0: attached");
     });
 }
 

@@ -75,6 +75,8 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc-lab run vcc-fig11 --backend virtual --quick", "run by virtual_time.rs of vcc-lab"),
     ("vcc-lab report results/", "reads what others wrote: page.rs of vcc-lab"),
     ("vcc domain --socket PATH --tap tap1", "runs until it is killed: run by live/"),
+    ("vcc domain --device veth3 --act hold", "runs until it is killed: run by live/device.rs"),
+    ("vcc domain --device veth3 --act split", "runs until it is killed: run by live/device.rs"),
     (
         "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit",
         "runs until it is killed: run by live/",

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod cpu;
+mod device;
 mod moving;
 mod recorded;
 mod ruled;
@@ -65,14 +66,21 @@ impl Domain {
     }
 
     fn start_on(tap: &str, socket: &Path, options: &str) -> Self {
-        let mut child = at(socket)
-            .args(["domain", "--tap", tap, "--socket"])
-            .arg(socket)
-            .args(options.split_whitespace())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the command");
+        let socket_option = format!("--socket {}", socket.display());
+        Self::serve(socket, &format!("--tap {tap} {socket_option} {options}"))
+    }
+
+    fn in_front_of(device: &str, socket: &Path, options: &str) -> Self {
+        Self::serve(socket, &format!("--device {device} {options}"))
+    }
+
+    fn serve(socket: &Path, options: &str) -> Self {
+        Self::spawn(at(socket).arg("domain").args(options.split_whitespace()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the command");
         let mut line = String::new();
         let output = child.stdout.take().expect("its output");
         BufReader::new(output).read_line(&mut line).expect("a line");
@@ -117,7 +125,11 @@ fn sha256(bytes: &[u8]) -> String {
 
 /// A guest with noise to send, whose card is behind the socket.
 fn boot(image: &Image, socket: &Path) -> Vm {
-    let mut vm = Vm::boot(image, &vhost_user(socket), |_| ()).expect("a guest");
+    boot_at(image, &vhost_user(socket))
+}
+
+fn boot_at(image: &Image, network: &[String]) -> Vm {
+    let mut vm = Vm::boot(image, network, |_| ()).expect("a guest");
     run(&mut vm, "ifconfig eth0 192.0.2.1 netmask 255.255.255.0");
     run(&mut vm, &format!("head -c {TRANSFER_BYTES} /dev/urandom >/tmp/noise"));
     vm
