@@ -18,7 +18,7 @@ struct vcc_admission {
 	uint32_t drop_bytes;
 	bool whole; /* all of it passes, its FIN included; else its FIN goes with the rest */
 	bool hold;  /* there is a rest, perhaps only a FIN */
-	bool gap;   /* data is missing before the rest: it may not wait, only leave at once */
+	bool gap;   /* data is missing before the rest: it leaves at once, or waits out of order */
 	bool probe; /* send an empty segment at snd_nxt - 1 in its place */
 };
 
@@ -84,7 +84,7 @@ VCC_INLINE struct vcc_admission hold_admit(struct vcc_flow *f, struct vcc_hold *
 		.hold = seq_after(end, guest_nxt) && !(is_held(f, h) && h->held_fin),
 		/*
 		 * What is held is contiguous. Behind a gap it could fill the peer's window and keep
-		 * out what is missing.
+		 * out what is missing, so the shell has another queue for it.
 		 */
 		.gap = seq_after(s->seq, guest_nxt),
 	};

@@ -376,6 +376,11 @@ struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, struct vcc_hold *
 	return hold_admit(f, h, p, s);
 }
 
+uint32_t vcc_native_hold_guest_nxt(const struct vcc_flow *f, const struct vcc_hold *h)
+{
+	return hold_guest_nxt(f, h);
+}
+
 uint32_t vcc_native_hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
 			     const struct vcc_segment *s)
 {

@@ -150,6 +150,7 @@ impl Port {
         if Holding::is_holding(&self.core, id) {
             let said = parsed.segment;
             let verdict = self.hold_from_guest(id, frame, parsed, out);
+            self.put_in_order(id, out);
             self.split.promise(&mut self.core, id, &said);
             self.core.settle_grant(id);
             return verdict;

@@ -94,6 +94,13 @@ impl FlowState {
         unsafe { native::hold_admit(&mut self.0, &mut hold.0, &params.0, segment) }
     }
 
+    /// The next sequence number of new data from the guest.
+    #[inline]
+    pub fn hold_guest_nxt(&self, hold: &Hold) -> u32 {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::hold_guest_nxt(&self.0, &hold.0) }
+    }
+
     /// The sequence number for a segment without data that passes what is held.
     #[inline]
     pub fn hold_seq(&self, hold: &Hold, segment: &Segment) -> u32 {

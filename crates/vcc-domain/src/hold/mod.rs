@@ -3,6 +3,7 @@
 mod cut;
 mod latest;
 mod occupancy;
+mod out_of_order;
 mod path;
 mod sent;
 
@@ -15,6 +16,7 @@ use crate::parse::{Parsed, parse};
 pub(crate) use cut::{cut, without_payload};
 pub(crate) use latest::{Latest, set_ack, set_seq, strip_sack};
 pub use occupancy::Occupancy;
+pub(crate) use out_of_order::OutOfOrder;
 pub(crate) use path::Path;
 pub(crate) use sent::{Kept, Sent};
 
@@ -44,6 +46,7 @@ pub(crate) struct Held {
     pub hold: Hold,
     pub latest: Latest,
     pub queue: Queue,
+    pub out_of_order: OutOfOrder,
     pub sent: Sent,
     pub path: Path,
     /// The peer's last TSval.
@@ -74,6 +77,7 @@ impl Held {
     /// Discards what is held.
     pub(crate) fn clear(&mut self, buffer: &mut Buffer) {
         self.queue = Queue::default();
+        self.out_of_order = OutOfOrder::default();
         self.sent = Sent::default();
         self.path = Path::default();
         let held_bytes = self.hold.0.held_bytes;
@@ -143,6 +147,12 @@ impl Waiting {
 /// The payload of a segment, or of each full segment of a super-segment.
 pub(crate) fn unit_bytes(segment: &Segment) -> u32 {
     if segment.seg_bytes > 0 { segment.seg_bytes } else { segment.payload_bytes }
+}
+
+/// The sequence numbers that the segment occupies.
+pub(crate) fn sequence_bytes(segment: &Segment) -> u32 {
+    let fin = u32::from(segment.flags) & sys::TCP_FIN != 0;
+    segment.payload_bytes + u32::from(fin)
 }
 
 /// Parses a frame that was parsed and may have been cut since.

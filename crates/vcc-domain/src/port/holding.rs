@@ -6,9 +6,10 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 use super::core::Core;
 use super::pacing::Pacing;
 use crate::frame::Frame;
-use crate::hold::{Held, Waiting, charge_bytes, set_seq, unit_bytes};
+use crate::hold::{Held, Waiting, charge_bytes, sequence_bytes, set_seq, unit_bytes};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
+use vcc_net::seq::after;
 
 /// The connections whose segments are held, and their turns.
 #[derive(Clone, Default)]
@@ -91,6 +92,49 @@ impl Holding {
         held.queue.push(Waiting { frame, parsed: parsed.clone() });
     }
 
+    /// Is what leaves retained and repaired here?
+    pub(super) fn retains(core: &Core, id: FlowId) -> bool {
+        core.table.get(id).is_some_and(|entry| entry.held.hold.retains())
+    }
+
+    /// Keeps a segment behind a gap, if it is within the window that the guest was shown, and the flow's share of the
+    /// buffer has room for it.
+    pub(super) fn keep_out_of_order(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
+        let bytes = charge_bytes(&frame);
+        let end = parsed.segment.seq.wrapping_add(parsed.segment.payload_bytes);
+        if core.table.get(id).is_none_or(|it| after(end, it.state.right_edge)) {
+            core.counters.count(sys::COUNT_DROPPED);
+            return;
+        }
+        if bytes > core.room_bytes(id, &parsed.segment) {
+            core.counters.count(sys::COUNT_NO_BUFFER);
+            return;
+        }
+        let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
+        if held.out_of_order.keep(Waiting { frame, parsed: parsed.clone() }) {
+            let data_bytes = sequence_bytes(&parsed.segment);
+            flow.repair_takes(&mut held.hold, &mut core.buffer, data_bytes, bytes);
+        }
+    }
+
+    /// The first segment that was behind a gap and is no longer, with what the guest has said since. None of those
+    /// that the port has by now.
+    pub(super) fn next_in_order(core: &mut Core, id: FlowId) -> Option<Waiting> {
+        let now_us = core.now_us();
+        let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
+        loop {
+            let nxt = flow.hold_guest_nxt(&held.hold);
+            let (mut first, free_bytes) = held.out_of_order.take(nxt)?;
+            held.hold.left(&mut core.buffer, free_bytes);
+            let segment = &mut first.parsed.segment;
+            if after(segment.seq.wrapping_add(sequence_bytes(segment)), nxt) {
+                segment.now_us = now_us;
+                held.latest.renew(&mut first.frame, &mut first.parsed);
+                return Some(first);
+            }
+        }
+    }
+
     /// Is something of the connection held, or retained since it has left?
     pub(super) fn has_held(core: &Core, id: FlowId) -> bool {
         let has = |Entry { held, .. }: &Entry| held.hold.retains() || !held.queue.is_empty();
@@ -148,10 +192,4 @@ pub(super) fn ends_held(flow: &FlowState, held: &Held, segment: &Segment, is_res
         sys::STAGE_CLOSED => !(held.hold.retains() && flow.flight_bytes() > 0) || is_reset,
         _ => true,
     }
-}
-
-/// The sequence numbers that the segment occupies.
-pub(super) fn sequence_bytes(segment: &Segment) -> u32 {
-    let fin = u32::from(segment.flags) & sys::TCP_FIN != 0;
-    segment.payload_bytes + u32::from(fin)
 }

@@ -5,10 +5,10 @@ use vcc_engine::{FlowState, RepairTimer, Retained, Segment, sys};
 
 use super::NS_PER_US;
 use super::core::Core;
-use super::holding::sequence_bytes;
 use crate::frame::Frame;
 use crate::hold::{
-    Kept, Waiting, charge_bytes, reparsed, set_ack, strip_sack, unit_bytes, without_payload,
+    Kept, Waiting, charge_bytes, reparsed, sequence_bytes, set_ack, strip_sack, unit_bytes,
+    without_payload,
 };
 use crate::options::sack_blocks;
 use crate::parse::Parsed;

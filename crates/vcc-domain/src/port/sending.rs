@@ -8,7 +8,7 @@ use super::holding::Holding;
 use super::repairing::{Expired, Repair};
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::{
-    BufferSpec, Occupancy, charge_bytes, cut, reparsed_at, set_seq, without_payload,
+    BufferSpec, Occupancy, Waiting, charge_bytes, cut, reparsed_at, set_seq, without_payload,
 };
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
@@ -140,6 +140,17 @@ impl Port {
         verdict
     }
 
+    /// After a segment of the guest: those that it has put in order follow.
+    pub(super) fn put_in_order(&mut self, id: FlowId, out: &mut Out) {
+        while let Some(Waiting { mut frame, mut parsed }) =
+            Holding::next_in_order(&mut self.core, id)
+        {
+            if self.hold_from_guest(id, &mut frame, &mut parsed, out) == Verdict::Pass {
+                out.to_fabric.push(frame);
+            }
+        }
+    }
+
     /// Passes, drops and holds the parts of a segment.
     fn hold_parts(
         &mut self,
@@ -163,7 +174,10 @@ impl Port {
         if !fate.hold {
             return Verdict::Held;
         }
-        if out.to_fabric.is_empty()
+        // Where losses are repaired here, the guest need not see that something was behind a gap.
+        let waits = fate.gap && Holding::retains(&self.core, id);
+        if !waits
+            && out.to_fabric.is_empty()
             && Holding::leaves_at_once(&self.core, id, parsed)
             && (parsed.segment.payload_bytes == 0 || self.hold.pacing().admits(&mut self.core, id))
         {
@@ -177,7 +191,7 @@ impl Port {
             return verdict;
         }
         if fate.gap {
-            self.core.counters.count(sys::COUNT_DROPPED);
+            Holding::keep_out_of_order(&mut self.core, id, rest, parsed);
             return Verdict::Held;
         }
         let holds_bytes = Holding::holds_bytes(&self.core, id, (&rest, parsed));

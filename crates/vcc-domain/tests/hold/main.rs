@@ -11,6 +11,7 @@ mod close;
 mod ends;
 mod flood;
 mod moving;
+mod out_of_order;
 mod pacing;
 mod random;
 mod rare_segments;

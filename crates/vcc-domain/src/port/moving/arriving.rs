@@ -3,13 +3,13 @@
 use vcc_engine::export::Fields;
 use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
 
-use super::super::holding::{Holding, sequence_bytes};
+use super::super::holding::Holding;
 use super::super::repairing::Repair;
 use super::super::{NS_PER_US, Port};
 use super::owes;
 use crate::frame::{Direction, Frame, Out};
 use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
-use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes};
+use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes, sequence_bytes};
 use crate::parse::{Parsed, parse};
 use crate::receipt::Receipt;
 use crate::snoop::{Accepted, Snooped};
