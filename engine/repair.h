@@ -126,6 +126,13 @@ VCC_INLINE void repair_takes(const struct vcc_flow *f, struct vcc_hold *h, struc
 	repair_charge(f, h, b, bytes);
 }
 
+/* What was taken so is free, and will be taken again by what becomes of the segment. */
+VCC_INLINE void repair_returns(struct vcc_hold *h, struct vcc_buffer *b, uint32_t bytes)
+{
+	hold_left(h, b, bytes);
+	hold_set_grant(h, b, h->granted_bytes + bytes);
+}
+
 /* A segment is about to leave for the first time: the timers that await its answer. */
 VCC_INLINE void repair_leaves(const struct vcc_flow *f, struct vcc_repair *r, uint32_t now_us)
 {

@@ -485,6 +485,11 @@ void vcc_native_repair_takes(const struct vcc_flow *f, struct vcc_hold *h, struc
 	repair_takes(f, h, b, data_bytes, bytes);
 }
 
+void vcc_native_repair_returns(struct vcc_hold *h, struct vcc_buffer *b, uint32_t bytes)
+{
+	repair_returns(h, b, bytes);
+}
+
 void vcc_native_repair_sent(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_repair *r,
 			    const struct vcc_retained *t)
 {

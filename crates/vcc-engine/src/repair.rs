@@ -116,6 +116,13 @@ impl FlowState {
         }
     }
 
+    /// What [`FlowState::repair_takes`] has taken is free, and will be taken again by what becomes of the segment.
+    #[inline]
+    pub fn repair_returns(hold: &mut Hold, buffer: &mut Buffer, bytes: u32) {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::repair_returns(&mut hold.0, buffer.raw_mut(), bytes) }
+    }
+
     /// A segment is about to leave for the first time, and is retained.
     #[inline]
     pub fn repair_sent(&self, hold: &mut Hold, repair: &mut Recovery, retained: &Retained) {

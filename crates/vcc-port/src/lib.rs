@@ -9,6 +9,7 @@ mod batch;
 #[doc(hidden)]
 pub mod bpffs;
 mod capabilities;
+mod claim;
 mod clock;
 pub mod coexistence;
 pub mod counters;

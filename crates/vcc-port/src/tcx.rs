@@ -32,6 +32,14 @@ impl Hook {
         }
     }
 
+    /// The program of a detour (`datapath/detour.bpf.c`).
+    pub(crate) const fn detour_program_name(self) -> &'static str {
+        match self {
+            Self::FromGuest => "detour_out",
+            Self::ToGuest => "detour_in",
+        }
+    }
+
     /// The programs of the host that the port's program calls, in the order of enum vcc_call
     /// (datapath/abi.h).
     pub(crate) const fn host_program_names(self) -> &'static [&'static str] {

@@ -30,7 +30,8 @@ impl OpenVSwitch {
         switch.spawn("ovsdb-server HOME/conf.db --remote=punix:HOME/db --unixctl=HOME/server");
         let socket = switch.home.path().join("db");
         eventually("the database listens", || socket.exists());
-        switch.run("ovs-vsctl --db=unix:HOME/db --no-wait init");
+        // The socket is there before the database listens.
+        switch.run("ovs-vsctl --db=unix:HOME/db --retry --timeout=30 --no-wait init");
         switch.spawn("ovs-vswitchd unix:HOME/db --unixctl=HOME/switch");
         Some(switch)
     }

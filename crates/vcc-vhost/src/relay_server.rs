@@ -15,6 +15,9 @@ use crate::wake::Timer;
 use crate::watch::{Source, Watch};
 use crate::wire::Wire;
 
+/// More than the wires' queues have frames, in batches.
+const LAST_TURNS: usize = 256;
+
 /// A guest's port between two wires.
 pub struct RelayServer {
     device: String,
@@ -52,7 +55,7 @@ impl RelayServer {
         self.card.clone()
     }
 
-    /// Serves until `stop` is readable, and then ends the connections whose promises are not kept yet.
+    /// Serves until `stop` is readable. [`Self::end`] is to follow, once the wires get no more frames.
     ///
     /// # Errors
     /// `gone` is readable, because the device has gone; a wire was removed; or this host does not let
@@ -61,8 +64,18 @@ impl RelayServer {
         self.watch.add(stop.as_raw_fd(), Source::Stop)?;
         self.watch.add(gone.as_raw_fd(), Source::Gone)?;
         while self.step()? {}
-        self.relay.lock().end();
         Ok(())
+    }
+
+    /// Carries what the wires still have, and ends the connections whose promises are not kept yet.
+    pub fn end(&mut self) {
+        let mut relay = self.relay.lock();
+        for _ in 0..LAST_TURNS {
+            if !relay.turn() {
+                break;
+            }
+        }
+        relay.end();
     }
 
     /// Waits for work, and does a batch of it. False if it is to stop.

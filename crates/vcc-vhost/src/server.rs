@@ -34,8 +34,8 @@ pub enum Error {
     #[error("a tap of the detour of {0} was deleted: start this again")]
     DetourGone(String),
     #[error(
-        "the device {0} was deleted, or has left this network namespace: start this again once it is \
-         back"
+        "the device {0} was deleted or renamed, or has left this network namespace: start this again with \
+         the device's name"
     )]
     DeviceGone(String),
     #[error("cannot wait for frames: {0}")]

@@ -14,6 +14,8 @@ use crate::wire::Wire;
 const TUN: &str = "/dev/net/tun";
 /// The greatest of a tap.
 const MTU_MAX: libc::c_int = 0xffff - 14;
+/// Of a temporary tap.
+const QUEUE_FRAMES: libc::c_int = 4096;
 
 /// A tap of this host. It is one's own until this is dropped.
 pub struct Tap {
@@ -59,8 +61,8 @@ impl Tap {
         Self::attach(open_tun()?, name).map_err(refused)
     }
 
-    /// Makes a tap that ends with this value, and sets it up. The kernel replaces the `%d` in
-    /// `pattern` by a number.
+    /// Makes a tap that ends with this value, and is down. The kernel replaces the `%d` in `pattern` by a
+    /// number.
     ///
     /// # Errors
     /// The kernel makes no taps, or none for this process.
@@ -68,7 +70,6 @@ impl Tap {
         let tap = Self::attach(open_tun()?, pattern).map_err(TapError::Create)?;
         // Without IPv6, there is no such file. An address of the host's here would be of no use.
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", tap.name), "1");
-        tap.set_up().map_err(TapError::Create)?;
         Ok(tap)
     }
 
@@ -91,15 +92,24 @@ impl Tap {
         Ok(tap)
     }
 
-    fn set_up(&self) -> io::Result<()> {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    /// Sets a temporary tap up, with a queue for bursts while this process does not run.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn set_up(&self) -> Result<(), TapError> {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(TapError::Create)?;
+        let ask = |what: libc::Ioctl, request: &libc::ifreq| {
+            // SAFETY: the requests below read an ifreq.
+            check(unsafe { libc::ioctl(socket.as_raw_fd(), what, request) })
+                .map_err(TapError::Create)
+        };
         let mut request = request(&self.name);
         request.ifr_ifru.ifru_mtu = MTU_MAX;
-        // SAFETY: SIOCSIFMTU reads an ifreq, which `request` is.
-        check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &request) })?;
+        ask(libc::SIOCSIFMTU, &request)?;
+        request.ifr_ifru.ifru_metric = QUEUE_FRAMES;
+        ask(libc::SIOCSIFTXQLEN, &request)?;
         request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
-        // SAFETY: likewise.
-        check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request) })
+        ask(libc::SIOCSIFFLAGS, &request)
     }
 
     fn set(&self, what: libc::Ioctl, value: libc::c_int) -> io::Result<()> {

@@ -125,7 +125,7 @@ impl Holding {
         loop {
             let nxt = flow.hold_guest_nxt(&held.hold);
             let (mut first, free_bytes) = held.out_of_order.take(nxt)?;
-            held.hold.left(&mut core.buffer, free_bytes);
+            FlowState::repair_returns(&mut held.hold, &mut core.buffer, free_bytes);
             let segment = &mut first.parsed.segment;
             if after(segment.seq.wrapping_add(sequence_bytes(segment)), nxt) {
                 segment.now_us = now_us;

@@ -145,8 +145,9 @@ impl Port {
         while let Some(Waiting { mut frame, mut parsed }) =
             Holding::next_in_order(&mut self.core, id)
         {
+            let place = out.to_fabric.len();
             if self.hold_from_guest(id, &mut frame, &mut parsed, out) == Verdict::Pass {
-                out.to_fabric.push(frame);
+                out.to_fabric.insert(place, frame);
             }
         }
     }

@@ -8,13 +8,14 @@ use libbpf_rs::{Link, Object};
 use vcc_policy::Order;
 
 use super::{Port, Seat};
+use crate::claim::Claim;
 use crate::device::Device;
 use crate::host::Room;
 use crate::pins::{self, Pin};
 use crate::tcx::{self, Hook};
 use crate::{
-    AttachOptions, Error, Expedited, Governor, Host, PORTS_MAX, Result, SharedPolicy, detour, host,
-    kernel, lock, object, timers, usage,
+    AttachOptions, Error, Expedited, Governor, Host, PORTS_MAX, Result, SharedPolicy, host, kernel,
+    lock, object, timers, usage,
 };
 
 impl Port {
@@ -191,11 +192,13 @@ pub(crate) fn require_unattached(device: &Device) -> Result<u64> {
     if pins::is_attached(device)? {
         return Err(Error::AlreadyAttached { device: device.name.clone() });
     }
+    if Claim::is_taken(device) {
+        return Err(Error::HeldByProcess { device: device.name.clone() });
+    }
     let mut revisions = [0; 2];
     for (hook, revision) in Hook::BOTH.into_iter().zip(&mut revisions) {
         let attached = tcx::attached(device.ifindex, hook).map_err(|e| refusal(device, e))?;
-        let names = [hook.program_name(), detour::PROGRAMS[hook as usize]];
-        let ours = |id: &u32| tcx::program_name(*id).is_some_and(|name| names.contains(&&*name));
+        let ours = |id: &u32| tcx::program_name(*id).as_deref() == Some(hook.program_name());
         if attached.program_ids.iter().any(ours) {
             return Err(Error::HeldByProcess { device: device.name.clone() });
         }

@@ -78,7 +78,9 @@ impl Bed {
     }
 
     fn attach(&self) -> Result<Detour, Error> {
-        Detour::attach("dev0", "vcc-g0", "vcc-f0")
+        let mut detour = Detour::prepare("dev0", "vcc-g0", "vcc-f0")?;
+        detour.open()?;
+        Ok(detour)
     }
 
     /// Each goes past the port, and arrives once.
@@ -227,8 +229,25 @@ fn a_device_that_goes_is_reported() {
 #[test]
 fn only_devices_with_ethernet_have_one() {
     with_a_bed(|_bed| {
-        let at = |device| Detour::attach(device, "vcc-g0", "vcc-f0").err().expect("none");
+        let at = |device| Detour::prepare(device, "vcc-g0", "vcc-f0").err().expect("none");
         assert!(matches!(at("lo"), Error::NotEthernet { .. }));
         assert!(matches!(at("absent"), Error::NoSuchDevice { .. }));
+        ip("link property add dev dev0 altname other0");
+        assert!(at("other0").to_string().contains("another name of `dev0`"));
+    });
+}
+
+/// The taps have frames when the port is about to end.
+#[test]
+fn what_is_in_the_taps_finds_its_way_when_the_detour_closes() {
+    with_a_bed(|bed| {
+        let mut detour = bed.attach().expect("a detour");
+        let frame = tcp(&[], false);
+        bed.guest.send(&frame);
+        bed.guest_tap.expect(&frame);
+        detour.close();
+        bed.fabric_tap.send(&frame);
+        bed.peer.expect(&frame);
+        bed.passes_directly(&frame);
     });
 }

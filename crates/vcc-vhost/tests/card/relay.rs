@@ -41,7 +41,13 @@ impl Ends {
         let (sender, ended) = channel();
         let server = RelayServer::new("veth0", port, guest, fabric, Box::new(|_| {}));
         let mut server = server.expect("a server");
-        thread::spawn(move || sender.send(server.run(&stops, &goes)));
+        thread::spawn(move || {
+            let ended = server.run(&stops, &goes);
+            if ended.is_ok() {
+                server.end();
+            }
+            sender.send(ended)
+        });
         let unused = || UnixDatagram::unbound().expect("a socket");
         Ends { guest: unused(), fabric: unused(), stop, gone: Some(gone), ended }
     }

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, detour, pins};
+use crate::{Error, Result, pins};
 
 /// The programs at a hook, in the order in which they run.
 pub(crate) struct Chain {
@@ -36,7 +36,7 @@ impl Chain {
         let doing = || format!("read what is attached to `{}`", device.name);
         let ids = tcx::attached(device.ifindex, hook).map_err(|e| Error::system(doing(), e))?;
         let programs: Vec<Attached> = ids.program_ids.into_iter().map(Attached::from_id).collect();
-        let names = [hook.program_name(), detour::PROGRAMS[hook as usize]];
+        let names = [hook.program_name(), hook.detour_program_name()];
         let is_ours = |program: &Attached| {
             let name = program.name.as_deref();
             pinned == Some(program.id) || name.is_some_and(|name| names.contains(&name))

@@ -52,9 +52,12 @@ impl Serving {
             Place::Device(device) => {
                 let guest = Tap::temporary(Detour::GUEST_TAP)?;
                 let fabric = Tap::temporary(Detour::FABRIC_TAP)?;
-                let detour = Detour::attach(device, guest.name(), fabric.name())?;
+                let mut detour = Detour::prepare(device, guest.name(), fabric.name())?;
+                guest.set_up()?;
+                fabric.set_up()?;
                 let (guest, fabric) = (Box::new(guest), Box::new(fabric));
                 let server = RelayServer::new(device, port, guest, fabric, on_event)?;
+                detour.open()?;
                 Ok(Self::Device(detour, server))
             }
         }
@@ -71,7 +74,12 @@ impl Serving {
     pub fn run(&mut self, stop: &Signals) -> Result<(), vcc_vhost::Error> {
         match self {
             Self::Card(server) => server.run(stop),
-            Self::Device(detour, server) => server.run(stop, detour.gone()),
+            Self::Device(detour, server) => {
+                server.run(stop, detour.gone())?;
+                detour.close();
+                server.end();
+                Ok(())
+            }
         }
     }
 }
