@@ -11,7 +11,6 @@ use crate::neighbours;
 use crate::options::KIND_NOP;
 use crate::parse::Parsed;
 use crate::rewrite::rewrite_header;
-use vcc_net::seq::before;
 use vcc_net::wire::*;
 
 /// From the guest's last segment.
@@ -25,17 +24,10 @@ pub(crate) struct Latest {
 }
 
 impl Latest {
-    /// Records a segment of the guest with an ACK, unless one that was sent later has overtaken it.
+    /// Records a segment of the guest with an ACK.
     pub(crate) fn note(&mut self, frame: &Frame, parsed: &Parsed) {
         let flags = u32::from(parsed.segment.flags);
         if flags & sys::TCP_ACK == 0 || flags & (sys::TCP_SYN | sys::TCP_RST) != 0 {
-            return;
-        }
-        let is_older = |[latest, _]: [u32; 2], [tsval, _]: [u32; 2]| before(tsval, latest);
-        let times = self.timestamps.zip(parsed.timestamps());
-        if self.neighbour.is_some()
-            && (before(parsed.segment.ack, self.ack) || times.is_some_and(|(a, b)| is_older(a, b)))
-        {
             return;
         }
         self.ack = parsed.segment.ack;

@@ -113,27 +113,3 @@ fn a_segment_that_waited_behind_a_gap_has_used_its_grant_once() {
     };
     assert_eq!(granted([1, 2, 3, 4, 5, 0]), granted([0, 1, 2, 3, 4, 5]));
 }
-
-/// What the guest has said in a segment that was sent later stands (RFC 7323, 5).
-#[test]
-fn a_segment_that_was_overtaken_says_nothing_new() {
-    let mut ends = Ends::new(0);
-    ends.stamp = Some(100);
-    let mut guest = begun(holding(), &ends);
-    for number in 0..12 {
-        let _ = guest.send(&ends.data(number * MSS, MSS_BYTES));
-    }
-    ends.stamp = Some(120);
-    let later = ends.data(13 * MSS, MSS_BYTES);
-    ends.stamp = Some(110);
-    let overtaken = ends.data(12 * MSS, MSS_BYTES);
-    let _ = guest.send(&later);
-    let _ = guest.send(&overtaken);
-    ends.stamp = Some(120);
-    guest.left.clear();
-    let _ = guest.receive(&ends.peer_ack(10 * MSS, WINDOW_BYTES));
-    assert!(guest.left.len() >= 4);
-    for frame in &guest.left {
-        assert_eq!(frame.bytes[56..64], [0, 0, 0, 120, 0, 0, 0, 120]);
-    }
-}
