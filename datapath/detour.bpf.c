@@ -15,9 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "protocols.h"
-
-#define VERDICT_PASS (-1) /* TCX_NEXT (Linux 6.6) */
-#define VERDICT_DROP 2	  /* TCX_DROP */
+#include "verdicts.h"
 
 #define IP_AT	      14 /* a tag of the device is not in the frame's bytes */
 #define PROTOCOL_ICMP 1

@@ -18,10 +18,8 @@
 #include "wheel.h"
 #include "program_state.h"
 #include "engine.h"
+#include "verdicts.h"
 
-/* TCX_NEXT and TCX_DROP (Linux 6.6). TCX_NEXT lets other programs on the device run. */
-#define VERDICT_PASS (-1)
-#define VERDICT_DROP 2
 /* Not a verdict: the whole engine's program takes the segment. */
 #define HAND_ON 1
 

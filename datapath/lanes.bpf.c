@@ -10,9 +10,7 @@
 #include "tail_calls.h"
 #include "counters.h"
 #include "lanes.h"
-
-#define VERDICT_PASS (-1) /* TCX_NEXT (Linux 6.6) */
-#define VERDICT_DROP 2	  /* TCX_DROP */
+#include "verdicts.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

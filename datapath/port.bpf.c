@@ -9,8 +9,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "tail_calls.h"
-
-#define VERDICT_PASS (-1) /* TCX_NEXT (Linux 6.6) */
+#include "verdicts.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

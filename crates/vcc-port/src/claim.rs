@@ -3,9 +3,10 @@
 //! reading their names requires CAP_SYS_ADMIN.
 
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+use vcc_net::peer::credentials;
 
 use crate::device::Device;
 use crate::{Error, Result};
@@ -32,27 +33,15 @@ impl Claim {
     /// Has a process of vcc claimed the device? Another user's does not count.
     pub(crate) fn is_taken(device: &Device) -> bool {
         let holder = address(device).and_then(|address| UnixStream::connect_addr(&address));
-        holder.and_then(|holder| owner(&holder)).is_ok_and(|uid| {
+        holder.ok().and_then(|holder| credentials(&holder)).is_some_and(|holder| {
             // SAFETY: the call cannot fail.
-            uid == 0 || uid == unsafe { libc::geteuid() }
+            holder.uid == 0 || holder.uid == unsafe { libc::geteuid() }
         })
     }
 }
 
 fn address(device: &Device) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("vcc-detour-{}", device.ifindex))
-}
-
-/// The user that listens.
-fn owner(stream: &UnixStream) -> io::Result<u32> {
-    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of_val(&peer) as libc::socklen_t;
-    let to = std::ptr::from_mut(&mut peer).cast();
-    // SAFETY: pointer and length are those of the structure, which outlives the call.
-    let status = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, to, &mut length)
-    };
-    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(peer.uid) }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ mod header;
 mod ledger;
 mod memory;
 mod offload;
-mod peer;
 mod rarp;
 mod record;
 mod relay;

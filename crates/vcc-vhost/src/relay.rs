@@ -14,6 +14,13 @@ use crate::offload::Offload;
 use crate::wake::now_ns;
 use crate::wire::{self, Received, Unsent, Wire};
 
+/// Which way a frame goes.
+#[derive(Clone, Copy)]
+enum Way {
+    FromGuest,
+    ToGuest,
+}
+
 pub(crate) struct Relay {
     port: Port,
     guest: Box<dyn Wire>,
@@ -86,8 +93,8 @@ impl Relay {
     /// Does all work that is due, at most a batch of each kind. True if more is left.
     pub(crate) fn turn(&mut self) -> bool {
         self.advance();
-        let mut more = self.carry_to_guest();
-        more |= self.carry_from_guest();
+        let mut more = self.carry(Way::ToGuest);
+        more |= self.carry(Way::FromGuest);
         // The port's acknowledgement of what the guest has sent.
         if self.next_deadline_ns().is_some_and(|due_ns| due_ns <= now_ns()) {
             self.advance();
@@ -111,14 +118,22 @@ impl Relay {
         self.forward(out);
     }
 
-    fn carry_to_guest(&mut self) -> bool {
+    /// A batch of one direction. True if more may wait.
+    fn carry(&mut self, way: Way) -> bool {
         for _ in 0..BATCH {
-            match wire::receive(&mut *self.fabric, &mut self.read, &mut self.memory) {
+            let wire = match way {
+                Way::FromGuest => &mut *self.guest,
+                Way::ToGuest => &mut *self.fabric,
+            };
+            match wire::receive(wire, &mut self.read, &mut self.memory) {
                 Received::Frame(header, mut frame) => {
                     let mut out = Out::default();
-                    let (verdict, _) = self.port.to_guest(now_ns(), &mut frame, &mut out);
+                    let verdict = match way {
+                        Way::FromGuest => self.port.from_guest(now_ns(), &mut frame, &mut out),
+                        Way::ToGuest => self.port.to_guest(now_ns(), &mut frame, &mut out).0,
+                    };
                     if verdict == Verdict::Pass {
-                        self.put_to_guest(header.passed(&frame), &frame);
+                        self.put(way, header.passed(&frame), &frame);
                     }
                     self.forward(out);
                     self.memory = frame.bytes;
@@ -128,30 +143,10 @@ impl Relay {
                     self.is_wire_gone = true;
                     return false;
                 }
-                Received::Failed => self.counts.wire_failed += 1,
-            }
-        }
-        true
-    }
-
-    fn carry_from_guest(&mut self) -> bool {
-        for _ in 0..BATCH {
-            match wire::receive(&mut *self.guest, &mut self.read, &mut self.memory) {
-                Received::Frame(header, mut frame) => {
-                    let mut out = Out::default();
-                    let verdict = self.port.from_guest(now_ns(), &mut frame, &mut out);
-                    if verdict == Verdict::Pass {
-                        self.put_to_fabric(header.passed(&frame), &frame);
-                    }
-                    self.forward(out);
-                    self.memory = frame.bytes;
-                }
-                Received::Nothing => return false,
-                Received::Gone => {
-                    self.is_wire_gone = true;
-                    return false;
-                }
-                Received::Failed => self.counts.bad_from_guest += 1,
+                Received::Failed => match way {
+                    Way::FromGuest => self.counts.bad_from_guest += 1,
+                    Way::ToGuest => self.counts.wire_failed += 1,
+                },
             }
         }
         true
@@ -159,32 +154,26 @@ impl Relay {
 
     /// Forwards what the port has let go.
     fn forward(&mut self, out: Out) {
-        for frame in out.to_fabric {
-            if let Some(header) = Header::from_frame(&frame) {
-                self.put_to_fabric(header, &frame);
-            }
-        }
-        for frame in out.to_guest {
-            if let Some(header) = Header::from_frame(&frame) {
-                self.put_to_guest(header, &frame);
+        for (way, frames) in [(Way::FromGuest, out.to_fabric), (Way::ToGuest, out.to_guest)] {
+            for frame in frames {
+                if let Some(header) = Header::from_frame(&frame) {
+                    self.put(way, header, &frame);
+                }
             }
         }
     }
 
-    fn put_to_fabric(&mut self, header: Header, frame: &Frame) {
-        match wire::send(&mut *self.fabric, header, frame) {
-            Ok(()) => {}
-            Err(Unsent::Gone) => self.is_wire_gone = true,
-            Err(Unsent::Down) => self.counts.wire_down += 1,
-            Err(Unsent::Refused) => self.counts.wire_refused += 1,
-        }
-    }
-
-    fn put_to_guest(&mut self, header: Header, frame: &Frame) {
-        match wire::send(&mut *self.guest, header, frame) {
-            Ok(()) => {}
-            Err(Unsent::Gone) => self.is_wire_gone = true,
-            Err(Unsent::Down | Unsent::Refused) => self.counts.no_buffer += 1,
+    fn put(&mut self, way: Way, header: Header, frame: &Frame) {
+        let wire = match way {
+            Way::FromGuest => &mut *self.fabric,
+            Way::ToGuest => &mut *self.guest,
+        };
+        match (wire::send(wire, header, frame), way) {
+            (Ok(()), _) => {}
+            (Err(Unsent::Gone), _) => self.is_wire_gone = true,
+            (Err(_), Way::ToGuest) => self.counts.no_buffer += 1,
+            (Err(Unsent::Down), Way::FromGuest) => self.counts.wire_down += 1,
+            (Err(Unsent::Refused), Way::FromGuest) => self.counts.wire_refused += 1,
         }
     }
 }

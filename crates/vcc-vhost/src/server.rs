@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vcc_domain::Port;
+use vcc_net::peer;
 use vcc_net::vhost_user::End;
 
 use crate::card::Card;
 use crate::device::Device;
 use crate::event::{Event, OnEvent};
 use crate::memory::Memory;
-use crate::peer;
 use crate::session::Session;
 use crate::turns::Turns;
 use crate::wake::Timer;
@@ -155,7 +155,8 @@ impl Server {
 
     fn accept(&mut self, device: &mut Device) -> Result<(), End> {
         let accepted = self.listener.accept();
-        let process = accepted.as_ref().map_or(0, |(stream, _)| peer::process(stream));
+        let process = accepted.as_ref().ok().and_then(|(stream, _)| peer::credentials(stream));
+        let process = process.and_then(|it| u32::try_from(it.pid).ok()).unwrap_or(0);
         let session = accepted.and_then(|(stream, _)| Session::new(stream, &self.watch));
         // It has gone already; or this host lacks descriptors, and it tries again.
         let Ok(session) = session else { return Ok(()) };

@@ -1,7 +1,8 @@
 //! The process at the other end of a connection.
 
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+
+use vcc_net::peer::credentials;
 
 /// For the journal.
 pub(super) fn name(stream: &UnixStream) -> String {
@@ -9,20 +10,4 @@ pub(super) fn name(stream: &UnixStream) -> String {
         Some(libc::ucred { pid, uid, .. }) => format!("process {pid} of user {uid}"),
         None => "an unknown process".into(),
     }
-}
-
-fn credentials(stream: &UnixStream) -> Option<libc::ucred> {
-    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of_val(&credentials) as libc::socklen_t;
-    // SAFETY: pointer and length are those of the structure, which outlives the call.
-    let status = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            std::ptr::from_mut(&mut credentials).cast(),
-            &mut length,
-        )
-    };
-    (status == 0).then_some(credentials)
 }

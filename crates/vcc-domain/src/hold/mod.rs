@@ -155,6 +155,11 @@ pub(crate) fn sequence_bytes(segment: &Segment) -> u32 {
     segment.payload_bytes + u32::from(fin)
 }
 
+/// One past the last sequence number that the segment occupies.
+pub(crate) fn sequence_end(segment: &Segment) -> u32 {
+    segment.seq.wrapping_add(sequence_bytes(segment))
+}
+
 /// Parses a frame that was parsed and may have been cut since.
 pub(crate) fn reparsed(frame: &Frame) -> Parsed {
     parse(frame, Direction::FromGuest).expect("a part of a segment is a segment")

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Waiting, charge_bytes};
+use super::{Waiting, charge_bytes, sequence_end};
 use vcc_net::seq::{after, before};
 
 /// In sequence. Without any, it takes no memory of its own.
@@ -13,9 +13,11 @@ pub(crate) struct OutOfOrder(VecDeque<Waiting>);
 impl OutOfOrder {
     /// Keeps a segment. False if one that begins there has all of it.
     pub(crate) fn keep(&mut self, waiting: Waiting) -> bool {
-        let (seq, end) = (waiting.segment().seq, end_of(&waiting));
+        let (seq, end) = (waiting.segment().seq, sequence_end(waiting.segment()));
         let place = self.0.partition_point(|other| before(other.segment().seq, seq));
-        let is_there = |other: &Waiting| other.segment().seq == seq && !after(end, end_of(other));
+        let is_there = |other: &Waiting| {
+            other.segment().seq == seq && !after(end, sequence_end(other.segment()))
+        };
         if self.0.get(place).is_some_and(is_there) {
             return false;
         }
@@ -36,8 +38,4 @@ impl OutOfOrder {
         let free_bytes = charge_bytes(&first.frame);
         Some((first, free_bytes))
     }
-}
-
-fn end_of(waiting: &Waiting) -> u32 {
-    waiting.segment().seq.wrapping_add(super::sequence_bytes(waiting.segment()))
 }

@@ -6,7 +6,7 @@ use vcc_engine::{Admission, FlowState, Segment, sys};
 use super::core::Core;
 use super::pacing::Pacing;
 use crate::frame::Frame;
-use crate::hold::{Held, Waiting, charge_bytes, sequence_bytes, set_seq, unit_bytes};
+use crate::hold::{Held, Waiting, charge_bytes, sequence_bytes, sequence_end, set_seq, unit_bytes};
 use crate::parse::Parsed;
 use crate::table::{Entry, FlowId};
 use vcc_net::seq::after;
@@ -127,7 +127,7 @@ impl Holding {
             let (mut first, free_bytes) = held.out_of_order.take(nxt)?;
             FlowState::repair_returns(&mut held.hold, &mut core.buffer, free_bytes);
             let segment = &mut first.parsed.segment;
-            if after(segment.seq.wrapping_add(sequence_bytes(segment)), nxt) {
+            if after(sequence_end(segment), nxt) {
                 segment.now_us = now_us;
                 held.latest.renew(&mut first.frame, &mut first.parsed);
                 return Some(first);

@@ -7,8 +7,8 @@ use super::NS_PER_US;
 use super::core::Core;
 use crate::frame::Frame;
 use crate::hold::{
-    Kept, Waiting, charge_bytes, reparsed, sequence_bytes, set_ack, strip_sack, unit_bytes,
-    without_payload,
+    Kept, Waiting, charge_bytes, reparsed, sequence_bytes, sequence_end, set_ack, strip_sack,
+    unit_bytes, without_payload,
 };
 use crate::options::sack_blocks;
 use crate::parse::Parsed;
@@ -310,9 +310,4 @@ impl Repair {
         let due_ns = (due_us * NS_PER_US).max(core.now_ns + 1);
         self.timers.set(&mut held.sent.timer_ns, due_ns, key);
     }
-}
-
-/// One past the last sequence number that the segment occupies.
-fn sequence_end(segment: &Segment) -> u32 {
-    segment.seq.wrapping_add(sequence_bytes(segment))
 }

@@ -9,7 +9,7 @@ use super::super::{NS_PER_US, Port};
 use super::owes;
 use crate::frame::{Direction, Frame, Out};
 use crate::handover::{CannotTakeOver, SnoopedRow, State, Taken, Travelling};
-use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes, sequence_bytes};
+use crate::hold::{Held, Kept, Latest, Waiting, charge_bytes, sequence_end};
 use crate::parse::{Parsed, parse};
 use crate::receipt::Receipt;
 use crate::snoop::{Accepted, Snooped};
@@ -219,7 +219,7 @@ fn keeps_its_promises(flow: &FlowState, held: &Held, snooped: &Snooped) -> bool 
 /// as sent again.
 fn retained(waiting: Waiting, now_us: u32) -> Kept {
     let segment = waiting.segment();
-    let (seq, end) = (segment.seq, segment.seq.wrapping_add(sequence_bytes(segment)));
+    let (seq, end) = (segment.seq, sequence_end(segment));
     let fin = u8::from(u32::from(segment.flags) & sys::TCP_FIN != 0);
     let facts = Retained { seq, end, sent_us: now_us, again: 1, fin, ..Default::default() };
     Kept { waiting, facts }
@@ -250,7 +250,7 @@ impl Coming {
             .enumerate()
         {
             let segment = waiting.segment();
-            let end = segment.seq.wrapping_add(sequence_bytes(segment));
+            let end = sequence_end(segment);
             let overlaps = is_sent && place > 0 && before(segment.seq, next);
             let is_next = !overlaps && after(end, next) && (is_sent != after(end, flow.snd_nxt));
             if !is_next || end.wrapping_sub(flow.snd_una) > i32::MAX as u32 {
