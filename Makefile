@@ -7,12 +7,13 @@ VCC := $(TARGET_DIR)/release/vcc
 VCC_LAB := $(TARGET_DIR)/release/vcc-lab
 VCC_GUEST := $(TARGET_DIR)/release/vcc-guest
 
-.PHONY: help deps build build-lab guest-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
+.PHONY: help deps build build-lab guest-kernel pvtcp-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
 	@echo 'make build    build the commands $(VCC), $(VCC_LAB) and $(VCC_GUEST)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
+	@echo 'make pvtcp-kernel  build packages of a kernel with PVTCP for guests (root, 45 minutes; docs/pvtcp.md)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
@@ -40,6 +41,12 @@ build-lab: deps
 
 guest-kernel:
 	@guest/kernel/build.sh
+
+# The release and the configuration of a guest's kernel with PVTCP.
+RELEASE ?= 6.12
+CONFIG ?=
+pvtcp-kernel:
+	@guest/pvtcp/build.sh --release '$(RELEASE)' $(if $(CONFIG),--config '$(CONFIG)') pvtcp-kernel
 
 test:
 	@scripts/install-deps.sh test

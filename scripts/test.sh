@@ -166,6 +166,11 @@ if [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
 else
 	skip 'guest for QEMU' 'it is made of packages of Debian on amd64'
 fi
+if [ "$(id -u)" -eq 0 ] && [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
+	check "PVTCP's patches" scripts/check-pvtcp.sh --quick
+else
+	skip "PVTCP's patches" 'compiling them may install packages, which needs root on Debian'
+fi
 check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 
 # No crate has documentation tests: the lines of the documentation are tests of the command.

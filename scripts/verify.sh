@@ -7,7 +7,7 @@
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
 #                          sanitizers fuzz stacks peers expiry races chaos soak moves release
-#                          upgrade fleet x86 accecn kernels experiments bench
+#                          upgrade fleet pvtcp accecn kernels experiments bench
 #
 # Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
 # and are recorded: in results/data, and in README.md and docs/. The figures of each other check go to
@@ -27,11 +27,11 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet x86 accecn kernels experiments bench}
+parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet pvtcp accecn kernels experiments bench}
 for part in $parts; do
 	case $part in
 	tests | proofs | theorems | faults | sanitizers | fuzz | stacks | peers | expiry | races) ;;
-	chaos | soak | moves | release | upgrade | fleet | x86 | accecn | kernels | experiments | bench) ;;
+	chaos | soak | moves | release | upgrade | fleet | pvtcp | accecn | kernels | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -189,7 +189,7 @@ fi
 ! is_wanted upgrade || check upgrade 'scripts/check-upgrade.sh' scripts/check-upgrade.sh
 ! is_wanted fleet || check fleet 'VCC_FLEET=1000 cargo test --release -p vcc-kube --test fleet -- --ignored' \
 	VCC_FLEET=1000 "${cargo[@]}" test --release --package vcc-kube --test fleet -- --ignored --nocapture
-! is_wanted x86 || check x86 'scripts/check-x86.sh' scripts/check-x86.sh
+! is_wanted pvtcp || check pvtcp 'scripts/check-pvtcp.sh' scripts/check-pvtcp.sh
 ! is_wanted accecn || check accecn 'scripts/check-accecn.sh' scripts/check-accecn.sh
 ! is_wanted kernels || check kernels 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
 ! is_wanted experiments || experiments

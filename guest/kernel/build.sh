@@ -5,7 +5,7 @@
 #                                           AccECN; cache directory: $XDG_CACHE_HOME/vcc or ~/.cache/vcc
 #
 # The kernel is Debian's source, built as User-Mode Linux with the `defconfig`, the patches and the
-# congestion control beside this script. A change of any of these builds another kernel. A build takes
+# congestion control beside this script, and PVTCP. A change of any of these builds another kernel. A build takes
 # 4 minutes on 2 CPUs and 2 GB of disk; the result takes 10 MB. 7.2 gets the patches of User-Mode Linux
 # alone. Its source is in Debian's next release; of its packages, none is installed.
 set -eu
@@ -22,8 +22,11 @@ fail() {
 	exit 1
 }
 
+# shellcheck source=guest/debian.sh
+. "$here/../debian.sh"
+
 source=linux-source-$release
-patches=$(echo "$here"/0*.patch)
+patches=$(echo "$here"/0*.patch "$here"/../pvtcp/6.12/*.patch)
 fuzz=0
 case $release in
 6.12)
@@ -41,7 +44,7 @@ case $release in
 esac
 
 # shellcheck disable=SC2086 # a list of files
-recipe=$(cat "$here/build.sh" "$here/defconfig" $patches "$@" | (cat && echo "$release") |
+recipe=$(cat "$here/build.sh" "$here/../debian.sh" "$here/defconfig" $patches "$@" | (cat && echo "$release") |
 	sha256sum | cut -c 1-12)
 kernel=$cache/guest-kernel-$recipe/linux
 if [ -x "$kernel" ]; then
@@ -59,21 +62,8 @@ if [ -x "$kernel" ]; then
 	exit 0
 fi
 
-missing=
-for package in bc bison flex gcc libc6-dev make patch xz-utils ${archive:+$source}; do
-	dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null |
-		grep -qx installed || missing="$missing $package"
-done
-if [ -n "$missing" ]; then
-	command -v apt-get >/dev/null || fail "these packages are missing:$missing"
-	[ "$(id -u)" -eq 0 ] || fail "these packages are missing, install them as root:$missing"
-	echo "guest kernel: installing$missing" >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -qq >&2 || fail 'apt-get update failed: check the network'
-	# shellcheck disable=SC2086 # a list of words
-	apt-get install -y -qq --no-install-recommends $missing >/dev/null ||
-		fail "apt-get could not install$missing"
-fi
+# shellcheck disable=SC2086 # a list of words
+install_missing 'guest kernel' bc bison flex gcc libc6-dev make patch xz-utils ${archive:+$source}
 [ -z "$archive" ] || [ -r "$archive" ] ||
 	fail "the package $source is installed, but $archive is missing"
 
@@ -83,24 +73,10 @@ trap 'exit 1' HUP INT TERM
 log=$work/log
 echo "guest kernel: building $source, about 4 minutes" >&2
 
-# The machine's own list of packages is left alone.
 if [ -z "$archive" ]; then
-	command -v apt-get >/dev/null || fail "only Debian can fetch $source"
-	# shellcheck disable=SC2016 # a variable of apt's
-	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
-	mkdir -p "$work/lists/partial" "$work/archives/partial"
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-		"${mirror:-http://deb.debian.org/debian} sid main" >"$work/sources.list"
-	for step in update "download $source"; do
-		# shellcheck disable=SC2086 # a command and its argument
-		(cd "$work" && apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" \
-			-o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists" \
-			-o "Dir::Cache=$work" -o Dir::State::status=/dev/null \
-			-o "APT::Sandbox::User=$(id -un)" $step >>"$log" 2>&1) ||
-			fail "apt-get $step: $(tail -n 3 "$log")"
-	done
-	dpkg-deb -x "$work/$source"_*.deb "$work/package" || fail "cannot take $source apart"
-	archive=$work/package/usr/src/$source.tar.xz
+	mkdir "$work/debian"
+	download_packages "$work/debian" sid "$source"
+	archive=$work/debian/root/usr/src/$source.tar.xz
 fi
 
 # Most of the archive is not needed for User-Mode Linux.

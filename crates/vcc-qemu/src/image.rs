@@ -2,16 +2,53 @@
 
 use std::fs;
 use std::io::{self, Error};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::vm::QEMU;
 
-/// The build's inputs besides Debian's packages.
-const RECIPE: [(&str, &str); 2] = [
-    ("build.sh", include_str!("../../../guest/live/build.sh")),
-    ("init", include_str!("../../../guest/live/init")),
-];
+macro_rules! recipe {
+    ($($file:literal)*) => {
+        [$(($file, include_str!(concat!("../../../guest/", $file)))),*]
+    };
+}
+
+/// The build's inputs besides Debian's packages, below guest/.
+const RECIPE: [(&str, &str); 9] = recipe! {
+    "debian.sh"
+    "live/build.sh"
+    "live/defconfig"
+    "live/init"
+    "pvtcp/6.12/1-tick-note-a-tick-that-comes-late.patch"
+    "pvtcp/6.12/2-tcp-pvtcp.patch"
+    "pvtcp/7.3/1-tick-note-a-tick-that-comes-late.patch"
+    "pvtcp/7.3/2-tcp-pvtcp.patch"
+    "pvtcp/build.sh"
+};
+
+/// The kernel of a guest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// Debian's for virtual machines, of the machine's own release.
+    #[default]
+    Debian,
+    /// Linux 6.12 with PVTCP.
+    Pvtcp6_12,
+    /// Linux 7.3 with PVTCP.
+    Pvtcp7_3,
+}
+
+impl Kernel {
+    /// Options of guest/live/build.sh.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Self::Debian => &[],
+            Self::Pvtcp6_12 => &["--pvtcp", "6.12"],
+            Self::Pvtcp7_3 => &["--pvtcp", "7.3"],
+        }
+    }
+}
 
 /// A directory with `vmlinuz` and `initrd`, and the QEMU that boots it.
 #[derive(Debug, Clone)]
@@ -21,17 +58,19 @@ pub struct Image {
 }
 
 impl Image {
-    /// Makes the guest if it is not cached. This downloads packages, and is announced on standard
-    /// error.
-    pub fn find_or_build() -> io::Result<Self> {
-        build(&[])?.ok_or_else(|| {
+    /// Makes the guest if it is not cached. This downloads packages, builds a kernel with PVTCP, and is
+    /// announced on standard error.
+    pub fn find_or_build(kernel: Kernel) -> io::Result<Self> {
+        build(kernel.options())?.ok_or_else(|| {
             Error::other("cannot make the virtual machines' guest; see the messages above")
         })
     }
 
     /// None if it has not been made.
-    pub fn cached() -> io::Result<Option<Self>> {
-        build(&["--cached"])
+    pub fn cached(kernel: Kernel) -> io::Result<Option<Self>> {
+        let arguments: Vec<&str> =
+            iter::once("--cached").chain(kernel.options().iter().copied()).collect();
+        build(&arguments)
     }
 
     /// With another QEMU than the installed one.
@@ -47,10 +86,12 @@ impl Image {
 fn build(arguments: &[&str]) -> io::Result<Option<Image>> {
     let recipe = tempfile::tempdir()?;
     for (name, text) in RECIPE {
-        fs::write(recipe.path().join(name), text)?;
+        let path = recipe.path().join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        fs::write(&path, text)?;
     }
     let output = Command::new("sh")
-        .arg(recipe.path().join("build.sh"))
+        .arg(recipe.path().join("live/build.sh"))
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())

@@ -23,6 +23,11 @@ impl TcpCounters {
         Ok(texts.iter().flat_map(|text| parse(text)).collect())
     }
 
+    /// Those of another kernel. `text`: its /proc/net/snmp, and behind it its /proc/net/netstat.
+    pub fn from_text(text: &str) -> Self {
+        parse(text).collect()
+    }
+
     /// What has been counted since then.
     pub fn since(mut self, then: &Self) -> Self {
         for (name, count) in &mut self.0 {
@@ -46,7 +51,7 @@ impl FromIterator<(String, u64)> for TcpCounters {
 /// For each table a line of names and a line of values, both beginning with its name. A value that
 /// is negative is no counter.
 fn parse(text: &str) -> impl Iterator<Item = (String, u64)> + '_ {
-    let lines = text.lines().zip(text.lines().skip(1)).step_by(2);
+    let lines = text.lines().zip(text.lines().skip(1));
     let rows = lines.filter_map(|(names, values)| {
         let (table, names) = names.split_once(':')?;
         let (of, values) = values.split_once(':')?;
@@ -72,6 +77,13 @@ mod tests {
         let later = TEXT.replace("3 4", "5 4");
         let grown = parse(&later).collect::<TcpCounters>().since(&counters);
         assert_eq!(grown, TcpCounters([("TCPTimeouts".to_owned(), 2)].into()));
+    }
+
+    #[test]
+    fn a_console_may_print_something_before_them() {
+        let text = format!("\n/ # {}/ # ", TEXT).replace('\n', "\r\n");
+        let counters = TcpCounters::from_text(&text);
+        assert_eq!(["RetransSegs", "TCPTimeouts"].map(|name| counters.get(name)), [7, 3]);
     }
 
     #[test]

@@ -14,7 +14,8 @@ macro_rules! recipe {
 }
 
 /// The build's inputs besides Debian's source package, below guest/.
-const RECIPE: [(&str, &str); 13] = recipe! {
+const RECIPE: [(&str, &str); 15] = recipe! {
+    "debian.sh"
     "kernel/build.sh"
     "kernel/defconfig"
     "kernel/01-hz.patch"
@@ -23,9 +24,10 @@ const RECIPE: [(&str, &str); 13] = recipe! {
     "kernel/04-still-clock.patch"
     "kernel/05-shared-interrupts.patch"
     "kernel/06-flood.patch"
-    "kernel/07-pvtcp.patch"
-    "kernel/08-large-xstate.patch"
+    "kernel/07-large-xstate.patch"
     "kernel/tcp_flood.c"
+    "pvtcp/6.12/1-tick-note-a-tick-that-comes-late.patch"
+    "pvtcp/6.12/2-tcp-pvtcp.patch"
     "flood_tcp.h"
     "flood.h"
 };
@@ -57,14 +59,16 @@ impl Kernel {
     /// error.
     pub fn find_or_build(release: Release) -> Result<Self> {
         let recipe = TempDir::create("vcc-guest-kernel")?;
-        let kernel = recipe.path().join("kernel");
-        fs::create_dir(&kernel).doing(|| format!("create {}", kernel.display()))?;
+        for directory in ["kernel", "pvtcp/6.12"] {
+            let path = recipe.path().join(directory);
+            fs::create_dir_all(&path).doing(|| format!("create {}", path.display()))?;
+        }
         for (name, text) in RECIPE {
             let path = recipe.path().join(name);
             fs::write(&path, text).doing(|| format!("write {}", path.display()))?;
         }
         let output = Command::new("sh")
-            .arg(kernel.join("build.sh"))
+            .arg(recipe.path().join("kernel/build.sh"))
             .args(["--release", release.name()])
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())

@@ -148,13 +148,22 @@ impl Card {
             format!("(nc -ll -p {LISTENING_PORT} -e sh -c 'cat >/dev/null' </dev/null &)"),
             format!("(nc -ll -p {ECHO_PORT} -e cat </dev/null &)"),
         ];
+        let switches = case.tcp.parameters().map(|(name, value)| (name, value.to_owned()));
+        let rto_min_us = case.rto_min_ms.map(|ms| (u64::from(ms.get()) * 1000).to_string());
+        let switches = switches.chain(rto_min_us.map(|us| ("ipv4/tcp_rto_min_us", us)));
+        lines.extend(switches.map(|(name, value)| format!("echo {value} >/proc/sys/net/{name}")));
         if case.without_hystart {
             lines.push("echo 0 >/sys/module/tcp_cubic/parameters/hystart".into());
         }
         lines.extend((0..case.busy).map(|_| COMPUTE.to_owned()));
         lines.extend(sizes.iter().map(|bytes| format!("head -c {bytes} /dev/zero >/tmp/{bytes}")));
         for line in lines {
-            vm.run(&line).doing(|| format!("run `{line}` in the guest"))?;
+            let output = vm.run(&format!("{line} || echo failed"));
+            let output = output.doing(|| format!("run `{line}` in the guest"))?;
+            if output.trim_end().ends_with("failed") {
+                let why = format!("`{line}` failed in a virtual machine: {}", output.trim());
+                return Err(Error::Guests(why));
+            }
         }
         if let Some(name) = &case.congestion_control {
             set_congestion_control(&mut vm, name)?;

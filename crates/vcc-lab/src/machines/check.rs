@@ -1,7 +1,7 @@
 //! Checks of a file beyond the bounds of its single values.
 
 use super::File;
-use super::file::{CardKind, Machines};
+use super::file::{CardKind, GuestKernel, Machines};
 use crate::congestion_controls;
 use crate::experiment::problem::{Problem, field};
 
@@ -35,6 +35,10 @@ fn check_machines(machines: &Machines) -> Checked {
         let at = field!["machines", "peer_initial_window_segs"];
         return Err(Problem::new(at, "must be 1 to 1000"));
     }
+    if machines.tcp_counters && machines.verdicts.is_some() {
+        let text = "excludes `verdicts`: the port judges, and the guest counts";
+        return Err(Problem::new(field!["machines", "tcp_counters"], text));
+    }
     check_sizes(&machines.sizes).map_err(|it| Problem::new(field!["machines", "sizes"], it))?;
     if let Some(verdicts) = &machines.verdicts {
         let at = |name: &str| field!["machines", "verdicts", name];
@@ -61,6 +65,18 @@ fn check_cases(file: &File) -> Checked {
         if case.card == CardKind::Passt && file.tables.machines.verdicts.is_some() {
             let text = "must be 'tap' or 'domain': passt has no port for `verdicts`";
             return Err(Problem::new(at("card"), text));
+        }
+        if case.kernel == GuestKernel::Debian && case.tcp.pvtcp.is_some() {
+            let text = "needs a `kernel` with PVTCP: 'pvtcp-6.12' or 'pvtcp-7.3'";
+            return Err(Problem::new(field!["cases", index, "tcp", "pvtcp"], text));
+        }
+        if case.kernel == GuestKernel::Debian && case.rto_min_ms.is_some() {
+            let text = "needs Linux 6.11 or newer: `kernel` 'pvtcp-6.12' or 'pvtcp-7.3'";
+            return Err(Problem::new(at("rto_min_ms"), text));
+        }
+        if case.kernel != GuestKernel::Debian && case.congestion_control.is_some() {
+            let text = "needs `kernel` 'debian': those with PVTCP have no BPF";
+            return Err(Problem::new(at("congestion_control"), text));
         }
         if case.queue_ms > 1000 {
             return Err(Problem::new(at("queue_ms"), "must be at most 1000"));

@@ -1,7 +1,9 @@
 //! The format of experiment files with `[machines]`.
 
 use crate::experiment::bounded::Ms;
+use crate::scenario::TcpSwitches;
 use serde::Deserialize;
+use vcc_qemu::Kernel;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,9 @@ pub struct Machines {
     /// connections.
     #[serde(default)]
     pub verdicts: Option<Verdicts>,
+    /// Measures also what the guest's TCP counts while it sends.
+    #[serde(default)]
+    pub tcp_counters: bool,
     /// The metric that the figure shows.
     pub plot: String,
 }
@@ -54,6 +59,13 @@ pub struct Parameters {
     /// The guest's congestion control, if it is not its kernel's.
     #[serde(default)]
     pub congestion_control: Option<String>,
+    #[serde(default)]
+    pub kernel: GuestKernel,
+    /// The guest's, if it is not its kernel's.
+    #[serde(default)]
+    pub rto_min_ms: Option<Ms>,
+    #[serde(default)]
+    pub tcp: TcpSwitches,
     /// Its CUBIC leaves slow start without HyStart.
     #[serde(default)]
     pub without_hystart: bool,
@@ -72,6 +84,28 @@ pub struct Parameters {
     /// The case that gains are over.
     #[serde(default)]
     pub against: Option<String>,
+}
+
+/// The kernel of a case's guest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+pub enum GuestKernel {
+    #[default]
+    #[serde(rename = "debian")]
+    Debian,
+    #[serde(rename = "pvtcp-6.12")]
+    Pvtcp6_12,
+    #[serde(rename = "pvtcp-7.3")]
+    Pvtcp7_3,
+}
+
+impl From<GuestKernel> for Kernel {
+    fn from(kernel: GuestKernel) -> Self {
+        match kernel {
+            GuestKernel::Debian => Self::Debian,
+            GuestKernel::Pvtcp6_12 => Self::Pvtcp6_12,
+            GuestKernel::Pvtcp7_3 => Self::Pvtcp7_3,
+        }
+    }
 }
 
 /// What the guest's card is connected to.

@@ -8,6 +8,7 @@ use crate::experiment::{Metric, Metrics};
 use std::collections::{BTreeMap, BTreeSet};
 use vcc_engine::DelayedBy;
 use vcc_results::result::statistics::median;
+use vcc_traffic::TcpCounters;
 use vcc_vcpu::Shares;
 
 /// Completion times of the transfers of one direction and size.
@@ -15,14 +16,33 @@ pub struct Transfers {
     pub direction: Direction,
     pub bytes: u32,
     pub times_s: Vec<f64>,
+    /// What the guest's TCP counted during all of them, if that is measured.
+    pub counters: Option<TcpCounters>,
     /// Of its connections with more than 20 measured waits, where there is a port.
     pub verdicts: Vec<Verdict>,
 }
+
+/// What the guest's TCP counts: a metric, its definition, and the kernel's names.
+const COUNTS: [(&str, &str, &[&str]); 6] = [
+    ("timeouts", "retransmission timeouts", &["TCPTimeouts"]),
+    (
+        "spurious",
+        "timeouts that the guest found needless, by F-RTO, timestamps or DSACKs",
+        &["TCPLossUndo", "TCPDSACKUndo"],
+    ),
+    ("retransmitted_segs", "retransmitted segments", &["RetransSegs"]),
+    ("stalls", "PVTCP: stalls that connections met", &["TCPPVStalls"]),
+    ("postponed_timers", "PVTCP: timers that a stall postponed", &["TCPPVTimers"]),
+    ("replaced_samples", "PVTCP: RTT samples that a stall made", &["TCPPVSamples"]),
+];
 
 /// The directions and sizes of a case's transfers.
 pub fn kinds(machines: &Machines, case: &Parameters) -> Vec<(Direction, u32)> {
     let sizes = case.sizes.as_ref().unwrap_or(&machines.sizes);
     match &machines.verdicts {
+        None if machines.tcp_counters => {
+            sizes.iter().map(|&bytes| (Direction::From, bytes)).collect()
+        }
         None => {
             let both = |&bytes: &u32| Direction::TIMED.map(|direction| (direction, bytes));
             sizes.iter().flat_map(both).collect()
@@ -52,6 +72,10 @@ pub fn all<'a>(machines: &Machines, cases: impl Iterator<Item = &'a Parameters>)
         kinds.map(|(direction, bytes)| (bytes, direction)).collect();
     let of_cpu = machines.verdicts.iter().flat_map(|_| of_cpu());
     let of_transfers = kinds.into_iter().flat_map(|(bytes, direction)| match machines.verdicts {
+        None if machines.tcp_counters => {
+            let counted = COUNTS.map(|(count, text, _)| counted(direction, bytes, count, text));
+            timed(direction, bytes).into_iter().chain(counted).collect()
+        }
         None => timed(direction, bytes),
         Some(_) => judged(direction, bytes),
     });
@@ -67,6 +91,11 @@ fn timed(direction: Direction, bytes: u32) -> Vec<Metric> {
         Metric::new(format!("{kind}_mbps"), format!("throughput of {bytes} bytes in that time")),
         Metric::new(format!("{kind}_gain"), "that throughput over the other case's"),
     ]
+}
+
+fn counted(direction: Direction, bytes: u32, count: &str, text: &str) -> Metric {
+    let name = format!("{}_{count}", kind(direction, bytes));
+    Metric::new(name, format!("{text}, per transfer of {bytes} bytes {}", direction.briefly()))
 }
 
 fn judged(direction: Direction, bytes: u32) -> Vec<Metric> {
@@ -136,8 +165,15 @@ pub fn from_transfers(
     against: Option<&BTreeMap<String, f64>>,
 ) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
-    for Transfers { direction, bytes, times_s, .. } in transfers {
+    for Transfers { direction, bytes, times_s, counters, .. } in transfers {
         let Some(time_s) = median(times_s) else { continue };
+        if let Some(counters) = counters {
+            metrics.extend(COUNTS.map(|(count, _, names)| {
+                let sum: u64 = names.iter().map(|name| counters.get(name)).sum();
+                let name = format!("{}_{count}", kind(*direction, *bytes));
+                (name, sum as f64 / times_s.len() as f64)
+            }));
+        }
         let (kind, mbps) = (kind(*direction, *bytes), f64::from(*bytes) * 8.0 / time_s / 1e6);
         let throughput = format!("{kind}_mbps");
         if let Some(other) = against.and_then(|other| other.get(&throughput)) {
@@ -160,6 +196,7 @@ mod tests {
                 direction,
                 bytes,
                 times_s: times_s.into(),
+                counters: None,
                 verdicts: Vec::new(),
             };
             [of(Direction::To, 100_000, times_s), of(Direction::From, 1_000_000, &[])]
@@ -167,6 +204,25 @@ mod tests {
         let tap = from_transfers(&transfers(&[0.4, 0.1, 0.25]), None);
         assert_eq!((tap.len(), tap["to_100k_ms"], tap["to_100k_mbps"]), (2, 250.0, 3.2));
         assert_eq!(from_transfers(&transfers(&[0.0625]), Some(&tap))["to_100k_gain"], 4.0);
+    }
+
+    #[test]
+    fn counts_are_per_transfer() {
+        let counters = [("TCPTimeouts", 3), ("TCPLossUndo", 1), ("TCPDSACKUndo", 1)];
+        let counters = counters.map(|(name, count)| (name.to_owned(), count)).into_iter().collect();
+        let metrics = from_transfers(
+            &[Transfers {
+                direction: Direction::From,
+                bytes: 5_000_000,
+                times_s: vec![1.0, 2.0],
+                counters: Some(counters),
+                verdicts: Vec::new(),
+            }],
+            None,
+        );
+        let of =
+            ["timeouts", "spurious", "stalls"].map(|count| metrics[&format!("from_5m_{count}")]);
+        assert_eq!(of, [1.5, 1.0, 0.0]);
     }
 
     #[test]
@@ -182,6 +238,7 @@ mod tests {
             direction,
             bytes: 5_000_000,
             times_s: vec![1.0],
+            counters: None,
             verdicts,
         };
         let cpu = Shares { waiting: 0.5, running: 0.25, idle: 0.25 };

@@ -162,6 +162,10 @@ peer_window_bytes = 96000
             ("card = \"tap\"", "card = \"tap\"\nqueue_ms = 1001", "queue_ms: must be at most 1000"),
             ("card = \"tap\"", "card = \"tap\"\nbusy = 101", "busy: must be at most 100"),
             ("[[cases]]", VERDICTS, "machines.verdicts.asks: must be 1 to 1000"),
+            ("card = \"tap\"", "card = \"tap\"\ntcp.pvtcp = true", "needs a `kernel` with PVTCP"),
+            ("card = \"tap\"", "card = \"tap\"\nrto_min_ms = 1", "rto_min_ms: needs Linux 6.11"),
+            ("\"flood\"", "\"flood\"\nkernel = \"pvtcp-6.12\"", "have no BPF"),
+            ("plot", "tcp_counters = true\nplot", "there is no metric 'to_100k_mbps'"),
         ];
         for (from, to, problem) in wrong {
             let error = parse("small.toml", &SMALL.replacen(from, to, 1)).unwrap_err().to_string();

@@ -13,14 +13,16 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::interrupt::or_interrupted;
 use crate::base::meter::Reading;
 use crate::experiment::{Testbed, Tick};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 use vcc_net::random::SplitMix64;
-use vcc_qemu::{Image, Vm};
+use vcc_qemu::{Image, Kernel, Vm};
 use vcc_results::measure::Validity;
 use vcc_results::report::{Conditions, RunReport};
+use vcc_traffic::TcpCounters;
 use vcc_vcpu::Shares;
 
 /// Boot of a guest and making its network.
@@ -37,7 +39,7 @@ pub struct MachinesTestbed<'a> {
     machines: &'a Machines,
     measured_s: f64,
     seed: u64,
-    image: Image,
+    images: HashMap<Kernel, Image>,
     /// They are stopped, but for their turns.
     neighbours: Vec<Vm>,
     _network: Network,
@@ -54,18 +56,27 @@ impl<'a> MachinesTestbed<'a> {
     ) -> Result<Self> {
         card::check_programs(cases)?;
         let slices = Slices::set(machines.slice_ms.get())?;
-        let image = Image::find_or_build().doing(|| "make the virtual machines' guest".into())?;
+        let mut images = HashMap::new();
+        for kernel in
+            [Kernel::Debian].into_iter().chain(cases.iter().map(|it| it.parameters.kernel.into()))
+        {
+            if let Entry::Vacant(entry) = images.entry(kernel) {
+                let image = Image::find_or_build(kernel);
+                entry.insert(image.doing(|| "make the virtual machines' guest".into())?);
+            }
+        }
         let network = Network::create(machines)?;
         let mut neighbours = Vec::new();
         for _ in 0..machines.neighbours {
-            let neighbour = or_interrupted(card::boot(&network.host, &image, &[]))?;
+            let neighbour =
+                or_interrupted(card::boot(&network.host, &images[&Kernel::Debian], &[]))?;
             neighbours.push(busy(neighbour).doing(|| "keep a virtual machine busy".into())?);
         }
         Ok(Self {
             machines,
             measured_s: conditions.schedule.measured_s,
             seed: conditions.seed,
-            image,
+            images,
             neighbours,
             _network: network,
             _slices: slices,
@@ -80,7 +91,7 @@ impl<'a> MachinesTestbed<'a> {
         // A network of its own: nothing of another case is left in it.
         let mut network = Network::create(machines)?;
         let card = Card::connect(&network, case)?;
-        let mut vm = card.boot(&network, &self.image, case, sizes)?;
+        let mut vm = card.boot(&network, &self.images[&case.kernel.into()], case, sizes)?;
         let kinds = metrics::kinds(machines, case);
         let verdicts = machines.verdicts.as_ref();
         let terms = Terms {
@@ -103,6 +114,7 @@ impl<'a> MachinesTestbed<'a> {
         let mut series = |(number, &(direction, bytes)): (usize, &(Direction, u32))| {
             tick((kinds.len() - number) as f64 * each.as_secs_f64(), None);
             let mut times_s = Vec::new();
+            let counters = machines.tcp_counters.then(|| counters(&mut vm)).transpose()?;
             let end = Instant::now() + each;
             while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {
                 let transfer = || one(direction, bytes, &mut vm, &terms, &mut random);
@@ -112,7 +124,11 @@ impl<'a> MachinesTestbed<'a> {
             network.link.check()?;
             crowd.as_mut().map_or(Ok(()), Crowd::check)?;
             let verdicts = judge.as_mut().map(Judge::take).unwrap_or_default();
-            Ok(Transfers { direction, bytes, times_s, verdicts })
+            let counters = match counters {
+                Some(before) => Some(self::counters(&mut vm)?.since(&before)),
+                None => None,
+            };
+            Ok(Transfers { direction, bytes, times_s, counters, verdicts })
         };
         let transfers = kinds.iter().enumerate().map(&mut series).collect::<Result<_>>();
         let cpu = cpu.map(|cpu| cpu.end()).transpose();
@@ -157,6 +173,14 @@ fn busy(mut vm: Vm) -> io::Result<Vm> {
     vm.run(COMPUTE)?;
     vm.stop()?;
     Ok(vm)
+}
+
+/// Those of the guest's TCP.
+fn counters(vm: &mut Vm) -> Result<TcpCounters> {
+    // A prompt may stand before the first line, which is not TCP's.
+    let text = vm.run("cat /proc/net/snmp /proc/net/netstat");
+    let text = text.doing(|| "read the counters of the guest's TCP".into())?;
+    Ok(TcpCounters::from_text(&text))
 }
 
 /// A transfer at any time of the others' turns. Runs in the peer's namespace.

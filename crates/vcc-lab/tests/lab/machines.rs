@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use vcc_qemu::Image;
+use vcc_qemu::{Image, Kernel};
 use vcc_testing::{can_attach, eventually, skip};
 
 use crate::command;
@@ -73,6 +73,30 @@ alone = true
 queue_ms = 40
 "#;
 
+/// With a peer that drops nothing, a guest alone has no timeout.
+const COUNTERS: &str = r#"
+id = "small"
+title = "t"
+paper = "p"
+[duration]
+measured_s = 1
+runs = 1
+quick = { measured_s = 1, runs = 1 }
+[machines]
+slice_ms = 20
+neighbours = 1
+rate_mbps = 1000
+rtt_us = 200
+sizes = [20000]
+tcp_counters = true
+plot = "from_20k_mbps"
+[[cases]]
+name = "alone"
+card = "tap"
+alone = true
+tcp = { frto = false, tail_loss_probes = false }
+"#;
+
 fn lab(directory: &Path, file: &str) -> Command {
     let mut command = command();
     command.args(["run", file, "--quick", "--json", "result.json"]);
@@ -104,7 +128,7 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
     if !vcc_qemu::has_qemu() {
         return skip("QEMU is not installed");
     }
-    if Image::cached().expect("the script").is_none() {
+    if Image::cached(Kernel::Debian).expect("the script").is_none() {
         return skip("guest/live/build.sh has not been run");
     }
     let directory = tempfile::tempdir().expect("a directory");
@@ -118,6 +142,13 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
     }
     assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
     assert_judged(directory.path());
+    fs::write(directory.path().join("counters.toml"), COUNTERS).expect("written");
+    let counted = self::result(directory.path(), "counters.toml");
+    let metrics = &counted["cases"][0]["metrics"];
+    for count in ["timeouts", "spurious", "retransmitted_segs", "stalls", "postponed_timers"] {
+        let value = &metrics[format!("from_20k_{count}")]["median"];
+        assert!(value.as_f64().is_some_and(|count| count < 1.0), "{count}: {counted}");
+    }
 
     let mut run =
         lab(directory.path(), "small.toml").stdout(Stdio::null()).spawn().expect("the command");

@@ -10,6 +10,11 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("make fuzz", "minutes: every test run replays what is in fuzz/corpus"),
     ("make fmt", "scripts/test.sh checks the format"),
     ("make guest-kernel", "scripts/test.sh runs guest/kernel/build.sh"),
+    ("make pvtcp-kernel", PVTCP),
+    ("make pvtcp-kernel RELEASE=7.3", PVTCP),
+    ("apt-get install ./linux-image-*-pvtcp_*.deb", PVTCP),
+    ("reboot", "it would"),
+    ("nstat -az TcpExtTCPPVStalls TcpExtTCPPVTimers TcpExtTCPPVSamples TcpExtTCPTimeouts", PVTCP),
     ("make build", "scripts/test.sh builds"),
     ("make deb", "scripts/test/deb.sh makes it of a binary that is there"),
     ("apt-get install ./vcc_*.deb", "scripts/test/deb.sh installs it by dpkg"),
@@ -94,7 +99,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("vcc-guest status", IN_A_GUEST),
     ("ss -ti", IN_A_GUEST),
     ("apt-get install dkms linux-headers-$(uname -r)", "installs a compiler"),
-    ("dkms install vcc-flood/0.1.0", "scripts/check-x86.sh compiles the module"),
+    ("dkms install vcc-flood/0.1.0", "scripts/check-pvtcp.sh compiles the module"),
     ("vcc-lab bench connections", "half a minute, and 1.5 GB: run short by bench.rs of vcc-lab"),
     ("vcc-lab bench datapath", "minutes: run short by bench.rs of vcc-lab"),
     ("vcc-lab bench domain", "run short by bench.rs of vcc-lab"),
@@ -106,6 +111,8 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 const IN_A_GUEST: &str = "guest/kernels/init does in a virtual machine what changes TCP's default";
+const PVTCP: &str =
+    "scripts/check-pvtcp.sh builds the packages, and `vcc-lab run live-pvtcp` boots such a kernel";
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
 const CHART: &str = "vcc-testing's tests do it on an API server: kubernetes/chart.rs";

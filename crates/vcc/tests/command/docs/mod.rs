@@ -74,6 +74,7 @@ pages! {
     performance: "docs/performance.md",
     policy: "docs/policy.md",
     proofs: "docs/proofs.md",
+    pvtcp: "docs/pvtcp.md",
     results: "docs/results.md",
     seeing: "docs/seeing.md",
     stability: "docs/stability.md",

@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use vcc_qemu::{Image, Vm};
+use vcc_qemu::{Image, Kernel, Vm};
 use vcc_testing::{EndOnDrop, can_attach, eventually, ip, isolated, skip};
 
 use crate::{CommandOutput, command};
@@ -241,7 +241,7 @@ fn on_a_host_with_a_tap(work: impl FnOnce(&Image) + Send) {
     if !vcc_qemu::has_qemu() {
         return skip("QEMU is not installed");
     }
-    let Some(image) = Image::cached().expect("the script") else {
+    let Some(image) = Image::cached(Kernel::Debian).expect("the script") else {
         return skip("guest/live/build.sh has not been run");
     };
     isolated(|| {
