@@ -23,7 +23,7 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
         p.undo = 1 - bit(6);
         p.delays = 1 - bit(7);
         p.retransmit = bit(8);
-        p.receive = bit(9) + (bit(9) & bit(13));
+        p.receive = bit(9) * (1 + bit(13) + (bit(13) & bit(8)));
         p.on_full = bit(10);
         p.on_unknown = bit(15);
         p.unknown_grace_s = 0;

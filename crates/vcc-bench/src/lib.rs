@@ -2,6 +2,7 @@
 
 mod connections;
 mod datapath;
+mod detour;
 mod devices;
 mod domain;
 mod figures;

@@ -16,7 +16,8 @@ const MEASURED: Duration = Duration::from_millis(1000);
 /// Throughput of a bulk transfer between two namespaces, with vcc and without
 ///
 /// A guest sends super-segments over a veth pair, in turns with vcc attached, with programs
-/// attached that only parse each segment, and without any; ratios are of neighbouring turns.
+/// attached that only parse each segment, by the detour of `vcc domain --device`, and without any; ratios are of
+/// neighbouring turns.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Rounds of transfers
@@ -35,10 +36,11 @@ pub struct Arguments {
 enum Way {
     Attached,
     Parsed,
+    Detour,
     Detached,
 }
 
-const WAYS: [Way; 3] = [Way::Attached, Way::Parsed, Way::Detached];
+const WAYS: [Way; 4] = [Way::Attached, Way::Parsed, Way::Detour, Way::Detached];
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let wire = Wire::create()?;
@@ -51,14 +53,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             gbit_s[way as usize].push(transfer(&wire, way, &options)?);
         }
     }
-    let [attached, parsed, detached] = gbit_s;
+    let [attached, parsed, detour, detached] = gbit_s;
     let over_detached = |with: &[f64]| with.iter().zip(&detached).map(|(a, b)| a / b).collect();
     let of = |samples: Vec<f64>| Spread::from_samples(samples);
     let measured = Throughput {
         ratio: of(over_detached(&attached)),
         parsed_ratio: of(over_detached(&parsed)),
+        detour_ratio: of(over_detached(&detour)),
         attached_gbit_s: of(attached),
         parsed_gbit_s: of(parsed),
+        detour_gbit_s: of(detour),
         detached_gbit_s: of(detached),
     };
     output::say(&text(&measured));
@@ -82,6 +86,12 @@ fn transfer(wire: &Wire, way: Way, options: &AttachOptions) -> anyhow::Result<f6
             let _attached = wire.attach_yardstick()?;
             bulk()
         }
+        Way::Detour => {
+            let detour = wire.start_detour()?;
+            let gbit_s = bulk();
+            detour.end()?;
+            gbit_s
+        }
         Way::Detached => bulk(),
     }
 }
@@ -94,9 +104,11 @@ fn text(report: &Throughput) -> String {
     [
         line("attached", &report.attached_gbit_s, " Gbit/s"),
         line("parsed", &report.parsed_gbit_s, " Gbit/s"),
+        line("detour", &report.detour_gbit_s, " Gbit/s"),
         line("detached", &report.detached_gbit_s, " Gbit/s"),
         line("attached over detached", &report.ratio, ""),
         line("parsed over detached", &report.parsed_ratio, ""),
+        line("detour over detached", &report.detour_ratio, ""),
     ]
     .concat()
 }

@@ -12,6 +12,7 @@ use vcc_port::harness::Yardstick;
 use vcc_port::{AttachOptions, Netns, Port};
 use vcc_traffic::pin_to_cpu;
 
+use super::detour::Detour;
 use super::devices::ip;
 
 const PORT: &str = "port";
@@ -53,6 +54,10 @@ impl Wire {
 
     pub fn attach(&self, options: &AttachOptions) -> anyhow::Result<Port> {
         Ok(self.host.inside(|| Port::attach(PORT, options))??)
+    }
+
+    pub fn start_detour(&self) -> anyhow::Result<Detour> {
+        self.host.inside(|| Detour::start(PORT))?
     }
 
     pub fn attach_yardstick(&self) -> anyhow::Result<Yardstick> {

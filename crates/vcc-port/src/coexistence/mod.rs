@@ -4,6 +4,7 @@
 
 mod bond;
 mod bridge;
+mod detour;
 mod direction;
 mod encapsulation;
 mod filter;
@@ -81,6 +82,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "offload", look: offload::check },
     Kind { name: "xdp", look: xdp::check },
     Kind { name: "packet-socket", look: packet_socket::check },
+    Kind { name: "detour", look: detour::check },
     Kind { name: "tcx", look: tcx::check },
     Kind { name: "tc-filter", look: filter::check },
     Kind { name: "openvswitch", look: openvswitch::check },

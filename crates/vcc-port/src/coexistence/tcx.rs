@@ -3,6 +3,7 @@
 use super::Found;
 use super::neighbours::{Attached, Chain, Neighbours, Sight, names, place};
 use crate::Result;
+use crate::claim::Claim;
 
 const ENDS: &str = "\
     A program before vcc that returns anything but TCX_NEXT (-1) ends the chain, and vcc does \
@@ -13,7 +14,16 @@ const LETS_PASS: &str =
     "vcc ran about as often as packets passed, so what runs before it hid few of them, if any.";
 const ENDED: &str = "A program before vcc ends the chain: vcc sees no segment of this direction.";
 
+const BEHIND_THE_DETOUR: &str = "\
+    The detour goes before all others: what it takes comes back behind itself, so the others see \
+    each frame once.";
+
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+    if Claim::is_taken(&at.device) {
+        let found = |chain: &Chain| format!("{}: {}", place(chain.hook), names(&chain.programs));
+        let note = |chain| Found::note(found(chain), BEHIND_THE_DETOUR);
+        return Ok(at.chains.iter().map(note).collect());
+    }
     Ok(at.chains.iter().map(|chain| judge(chain, at)).collect())
 }
 

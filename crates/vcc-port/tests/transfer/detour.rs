@@ -7,7 +7,7 @@ use std::path::Path;
 
 use vcc_frames::Packet;
 use vcc_net::checksum;
-use vcc_port::{AttachOptions, Detour, Error, Port};
+use vcc_port::{AttachOptions, Detour, Error, Port, coexistence};
 use vcc_testing::{can_attach, ip, isolated, skip, tun};
 
 const LINK_MAX_MS: libc::c_int = 2000;
@@ -201,7 +201,15 @@ fn a_device_has_one_port() {
         let options = AttachOptions::default();
         let port = Port::attach("dev0", &options).err().expect("it has one");
         assert!(matches!(port, Error::HeldByProcess { .. }), "{port}");
+        let kinds = |wanted: &str| {
+            let findings = coexistence::findings("dev0", None).expect("findings");
+            findings.into_iter().filter(|it| it.kind == wanted).collect::<Vec<_>>()
+        };
+        let [detours, tcx] = ["detour", "tcx"].map(kinds);
+        assert!(detours.len() == 1 && !detours[0].is_harmful(), "{detours:?}");
+        assert!(tcx.len() == 2 && tcx.iter().all(|it| !it.is_harmful()), "{tcx:?}");
         drop(detour);
+        assert!(kinds("detour").is_empty());
         let _port = Port::attach("dev0", &options).expect("attached");
         let detour = bed.attach().err().expect("it has a port");
         assert!(matches!(detour, Error::HeldByProcess { .. }), "{detour}");

@@ -97,11 +97,15 @@ pub struct Throughput {
     pub attached_gbit_s: Spread,
     /// With programs that parse each segment and no more: what any program costs.
     pub parsed_gbit_s: Spread,
+    /// By the detour of `vcc domain --device`.
+    pub detour_gbit_s: Spread,
     pub detached_gbit_s: Spread,
     /// Attached over detached, round by round.
     pub ratio: Spread,
     /// Parsed over detached.
     pub parsed_ratio: Spread,
+    /// The detour over detached.
+    pub detour_ratio: Spread,
 }
 
 /// Seconds on the wall for some load in virtual time.

@@ -57,9 +57,11 @@ pub fn block(report: &BenchReport) -> String {
             let rows = [
                 ("with vcc attached, Gbit/s", &it.attached_gbit_s),
                 ("with programs attached that only parse, Gbit/s", &it.parsed_gbit_s),
+                ("by the detour of `vcc domain --device`, Gbit/s", &it.detour_gbit_s),
                 ("without any program, Gbit/s", &it.detached_gbit_s),
                 ("attached over detached", &it.ratio),
                 ("parsed over detached", &it.parsed_ratio),
+                ("the detour over detached", &it.detour_ratio),
             ];
             let rows: Vec<_> =
                 rows.map(|(what, it)| vec![what.to_owned(), spread(it, 3)]).into_iter().collect();

@@ -240,9 +240,11 @@ fn benchmarks_have_blocks_of_their_own() {
     let throughput = Throughput {
         attached_gbit_s: spread(38.0),
         parsed_gbit_s: spread(39.0),
+        detour_gbit_s: spread(20.0),
         detached_gbit_s: spread(40.0),
         ratio: spread(0.95),
         parsed_ratio: spread(0.99),
+        detour_ratio: spread(0.5),
     };
     let figure = |what: &str, value, unit: &str| crate::report::bench::Figure {
         name: "n".into(),
