@@ -132,11 +132,13 @@ VCC_INLINE uint16_t hold_field(const struct vcc_flow *f, const struct vcc_hold *
 VCC_INLINE void hold_begin(const struct vcc_flow *f, struct vcc_hold *h, const struct vcc_params *p,
 			   const struct vcc_segment *synack)
 {
+	uint32_t first_bytes = cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes;
+
 	*h = (struct vcc_hold){
 		.held_end = f->snd_nxt,
 		.held_bytes = h->held_bytes, /* the shell discards what a connection before left */
 		.granted_bytes = h->granted_bytes,
-		.grant_edge = f->snd_una + cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes,
+		.grant_edge = f->snd_una + pool_limit(f, synack, 0, first_bytes),
 		.peer_edge = f->snd_una + synack->window, /* not scaled */
 		.kept_from = f->snd_nxt,
 		.sent_ms = (uint32_t)(synack->now_us / 1000),
@@ -236,8 +238,11 @@ VCC_INLINE void hold_on_ack_released(struct vcc_flow *f, struct vcc_hold *h,
 	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
 	shown.ack = split_ack(h, s->ack);
 	h->promised = shown.ack;
-	if (h->state != HOLD_DRAINING)
+	if (h->state != HOLD_DRAINING) {
+		/* If the treatment holds again, this is what the guest may have in flight. */
+		h->grant_edge = f->right_edge;
 		return;
+	}
 	/* The peer's window begins at its own acknowledgement. */
 	uint32_t offered = vcc_sub_floor0(a->window, window_units(f, shown.ack - s->ack));
 

@@ -113,19 +113,37 @@ VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t h
 }
 
 VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			  bool sends)
+			  bool sends, uint32_t holds_bytes)
 {
 	if (f->shell & SHELL_POOL_IDLE)
-		pool_leave(pool, f, pool_holds(f), p->pool_weight);
+		pool_leave(pool, f, holds_bytes, p->pool_weight);
 	if (!(f->shell & SHELL_POOL_MEMBER)) {
 		f->shell |= SHELL_POOL_MEMBER;
-		if (pool_holds(f))
-			pool_charge(pool, p->pool_bytes, pool_holds(f));
+		if (holds_bytes)
+			pool_charge(pool, p->pool_bytes, holds_bytes);
 	}
 	if (sends && !(f->shell & SHELL_POOL_ACTIVE)) {
 		f->shell |= SHELL_POOL_ACTIVE;
 		__sync_fetch_and_add(&pool->weight, p->pool_weight);
 	}
+}
+
+/* pool_begin() of a flow that holds so many bytes. */
+VCC_INLINE void pool_begin_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			      bool to_guest, struct vcc_segment *s, uint32_t holds_bytes)
+{
+	s->pool_bytes = 0;
+	s->pool_taken_bytes = holds_bytes;
+	if (!pool_has(f, p)) {
+		pool_leave(pool, f, holds_bytes, p->pool_weight);
+		return;
+	}
+	pool_join(pool, f, p, !to_guest && s->payload_bytes, holds_bytes);
+	uint32_t share = pool_share(pool, f, p);
+
+	if (to_guest && share > s->pool_taken_bytes)
+		s->pool_taken_bytes += pool_take(pool, p, share - s->pool_taken_bytes);
+	s->pool_bytes = vcc_max(vcc_min(share, s->pool_taken_bytes), 1);
 }
 
 /*
@@ -135,23 +153,12 @@ VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struc
 VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			   bool to_guest, struct vcc_segment *s)
 {
-	s->pool_bytes = 0;
-	s->pool_taken_bytes = pool_holds(f);
-	if (!pool_has(f, p)) {
-		pool_leave(pool, f, pool_holds(f), p->pool_weight);
-		return;
-	}
-	pool_join(pool, f, p, !to_guest && s->payload_bytes);
-	uint32_t share = pool_share(pool, f, p);
-
-	if (to_guest && share > s->pool_taken_bytes)
-		s->pool_taken_bytes += pool_take(pool, p, share - s->pool_taken_bytes);
-	s->pool_bytes = vcc_max(vcc_min(share, s->pool_taken_bytes), 1);
+	pool_begin_of(pool, f, p, to_guest, s, pool_holds(f));
 }
 
-/* Called after the engine: settles the pool's account with the flow's held bytes. */
-VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			 const struct vcc_segment *s)
+/* pool_end() of a flow that holds so many bytes. */
+VCC_INLINE void pool_end_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, uint32_t holds)
 {
 	if (!(f->shell & SHELL_POOL_MEMBER))
 		return;
@@ -159,8 +166,6 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 		pool_leave(pool, f, s->pool_taken_bytes, p->pool_weight);
 		return;
 	}
-	uint32_t holds = pool_holds(f);
-
 	if (holds > s->pool_taken_bytes)
 		pool_charge(pool, p->pool_bytes, holds - s->pool_taken_bytes);
 	else if (holds < s->pool_taken_bytes)
@@ -172,18 +177,32 @@ VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct
 		pool->most_held_bytes = held;
 }
 
-/* Called on a deadline: marks a silent flow as idle. */
-VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			  uint32_t now_ms)
+/* Called after the engine: settles the pool's account with the flow's held bytes. */
+VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			 const struct vcc_segment *s)
+{
+	pool_end_of(pool, f, p, s, pool_holds(f));
+}
+
+/* pool_idle() of a flow that holds so many bytes. */
+VCC_INLINE void pool_idle_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			     uint32_t now_ms, uint32_t holds_bytes)
 {
 	uint32_t patience_ms = flight_bytes(f) ? POOL_SILENT_MS : POOL_IDLE_MS;
 
 	if (!(f->shell & SHELL_POOL_MEMBER) ||
 	    (int32_t)(now_ms - f->last_seen_ms) < (int32_t)patience_ms)
 		return;
-	pool_leave(pool, f, pool_holds(f), p->pool_weight);
+	pool_leave(pool, f, holds_bytes, p->pool_weight);
 	f->shell |= SHELL_POOL_IDLE;
-	__sync_fetch_and_add(&pool->idle_bytes, pool_holds(f));
+	__sync_fetch_and_add(&pool->idle_bytes, holds_bytes);
+}
+
+/* Called on a deadline: marks a silent flow as idle. */
+VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			  uint32_t now_ms)
+{
+	pool_idle_of(pool, f, p, now_ms, pool_holds(f));
 }
 
 /* A flow may be shown 1/16 of its share, or two segments, beyond its use. */
@@ -215,7 +234,8 @@ VCC_INLINE uint32_t pool_limit(const struct vcc_flow *f, const struct vcc_segmen
 VCC_INLINE void show_first_window(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s, struct vcc_action *a)
 {
-	bool pooled = s->pool_bytes && imposes(f, p);
+	/* A shell that holds segments may show more than may leave (hold_pool.h). */
+	bool pooled = s->pool_bytes && acts_by_window(f, p);
 
 	if (!pooled && !binds_first_flight(f, p))
 		return;

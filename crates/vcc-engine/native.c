@@ -7,6 +7,7 @@
 #include "guest_rate.h"
 #include "handover.h"
 #include "hold.h"
+#include "hold_pool.h"
 #include "invariant.h"
 #include "pmtu.h"
 #include "snoop_ack.h"
@@ -358,6 +359,46 @@ void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 void vcc_native_pool_leave(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p)
 {
 	pool_leave(pool, f, pool_holds(f), p->pool_weight);
+}
+
+void vcc_native_hold_pool_settle(struct vcc_pool *pool, const struct vcc_flow *f,
+				 const struct vcc_hold *h, const struct vcc_params *p,
+				 uint32_t *charged_bytes)
+{
+	hold_pool_settle(pool, f, h, p, charged_bytes);
+}
+
+void vcc_native_hold_pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_hold *h,
+				const struct vcc_params *p, bool to_guest, struct vcc_segment *s,
+				uint32_t *charged_bytes)
+{
+	hold_pool_begin(pool, f, h, p, to_guest, s, charged_bytes);
+}
+
+void vcc_native_hold_pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_hold *h,
+			      const struct vcc_params *p, const struct vcc_segment *s,
+			      uint32_t *charged_bytes)
+{
+	hold_pool_end(pool, f, h, p, s, charged_bytes);
+}
+
+void vcc_native_hold_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_hold *h,
+			       const struct vcc_params *p, uint32_t now_ms, uint32_t *charged_bytes)
+{
+	hold_pool_idle(pool, f, h, p, now_ms, charged_bytes);
+}
+
+void vcc_native_hold_pool_arrive(struct vcc_pool *pool, struct vcc_flow *f,
+				 const struct vcc_hold *h, const struct vcc_params *p,
+				 uint32_t *charged_bytes)
+{
+	hold_pool_arrive(pool, f, h, p, charged_bytes);
+}
+
+void vcc_native_hold_pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t charged_bytes,
+				uint16_t weight)
+{
+	pool_leave(pool, f, charged_bytes, weight);
 }
 
 bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
