@@ -412,8 +412,9 @@ impl Port {
     fn forget(&mut self, id: FlowId) {
         self.snooping.forget(&mut self.core, id);
         self.thinning.drop_ack(&mut self.core, id);
-        if let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) {
+        if let Some(Entry { state: flow, held, member, .. }) = self.core.table.get_mut(id) {
             self.core.treatments.leave(flow);
+            self.core.pools.leave(flow, member);
             held.clear(&mut self.core.buffer);
             self.split.clear(&mut held.slot);
         }
@@ -569,6 +570,9 @@ impl Port {
             timer::next_look_ms(self.core.treatments.params_of(flow), action.deadline_ms);
         if let Some(idle_ms) = self.core.forget_idle_grant(id) {
             next_ms = next_ms.min(idle_ms);
+        }
+        if self.core.rest_in_pool(id) {
+            next_ms = next_ms.min(timer::LOOK_MIN_MS);
         }
         if action.dupacks > 0 || action.update != 0 {
             // They repeat what the guest has not been shown yet.

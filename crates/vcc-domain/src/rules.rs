@@ -27,6 +27,8 @@ pub struct Rules {
     /// At least one, and at most as many as a policy has.
     pub rules: Vec<Rule>,
     pub judge: Arc<Judge>,
+    /// The names of the pools. A rule's `pool` is an index into them.
+    pub pools: Vec<String>,
     /// Does a rule that connections of this port may meet police?
     pub polices: bool,
 }

@@ -174,7 +174,7 @@ mod tests {
         talk.data_from_guest();
         let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
         let judge = Arc::new(|_: &FlowKey, _| 0);
-        talk.port.set_rules(Rules { rules: vec![rule], judge, polices: false });
+        talk.port.set_rules(Rules { rules: vec![rule], judge, pools: Vec::new(), polices: false });
         talk.port.promise_nothing("no ledger");
         let status = Status::new(&talk.port, "/run/card", "/etc/policy", 4711, None);
         let bytes = status.to_bytes();

@@ -10,6 +10,7 @@ use vcc_engine::{FlowState, Minisock, Params, half_open_max};
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
 use crate::minisocks::Minisocks;
+use crate::pools::Member;
 use crate::snoop::{Snooped, is_reset};
 use vcc_engine::{FlowKey, sys};
 use vcc_net::seq::after;
@@ -21,6 +22,7 @@ pub(crate) struct Entry {
     pub state: FlowState,
     pub held: Held,
     pub snooped: Snooped,
+    pub member: Member,
     /// Its deadline.
     look_ns: u64,
     /// The number of its handshake while it is half-open.
@@ -143,19 +145,19 @@ impl Table {
         all.into_iter().map(|(_, id)| *id).collect()
     }
 
-    /// Inserts a flow before its first segment, with a deadline. `params_of`: the treatment of one that
-    /// gives way.
+    /// Inserts a flow before its first segment, with a deadline. `retire` is called for one that gives way, and
+    /// returns its treatment.
     pub(crate) fn insert(
         &mut self,
         key: FlowKey,
         look_ns: u64,
-        params_of: impl Fn(&FlowState) -> Params,
+        mut retire: impl FnMut(&mut Entry) -> Params,
     ) -> Room {
         let half_open_max = half_open_max(u32::try_from(self.max_flows).unwrap_or(u32::MAX));
         let mut gave_way = 0;
         if self.entries.len() >= self.max_flows {
             let Some((_, oldest)) = self.half_open.first_key_value() else { return Room::None };
-            self.retire(*oldest, &params_of);
+            self.retire(*oldest, &mut retire);
             gave_way += 1;
         }
         let handshakes_since = |number: &u64| self.handshakes - number;
@@ -163,13 +165,13 @@ impl Table {
             && (self.half_open.len() >= half_open_max as usize
                 || handshakes_since(number) >= half_open_max.into())
         {
-            self.retire(*oldest, &params_of);
+            self.retire(*oldest, &mut retire);
             gave_way += 1;
         }
         let half_open = Some(self.handshakes);
-        let (state, held, snooped) = <(FlowState, Held, Snooped)>::default();
-        let id =
-            FlowId(self.entries.insert(Entry { key, state, held, snooped, look_ns, half_open }));
+        let (state, held, snooped, member) = <(FlowState, Held, Snooped, Member)>::default();
+        let entry = Entry { key, state, held, snooped, member, look_ns, half_open };
+        let id = FlowId(self.entries.insert(entry));
         let old = self.ids.insert(key, id);
         debug_assert!(old.is_none(), "no flow replaces another");
         self.half_open.insert(self.handshakes, id);
@@ -196,8 +198,8 @@ impl Table {
         self.minisocks.take(key)
     }
 
-    fn retire(&mut self, id: FlowId, params_of: impl Fn(&FlowState) -> Params) {
-        if let Some(params) = self.get(id).map(|entry| params_of(&entry.state)) {
+    fn retire(&mut self, id: FlowId, retire: impl FnOnce(&mut Entry) -> Params) {
+        if let Some(params) = self.get_mut(id).map(retire) {
             self.leave_minisock(id, &params);
         }
         self.remove(id);
@@ -268,7 +270,7 @@ mod tests {
     use super::*;
     use crate::testing::rng::Rng;
 
-    fn plain(_: &FlowState) -> Params {
+    fn plain(_: &mut Entry) -> Params {
         Params::default()
     }
 

@@ -178,11 +178,17 @@ fn pass(
     verdict
 }
 
+/// All but the first are in a pool.
 fn by_turns(params: &[Params]) -> Rules {
     let count = params.len();
-    let rules = params.iter().enumerate();
+    let rule = |(at, params): (usize, &Params)| {
+        let mut params = *params;
+        (params.0.pool_weight, params.0.pool_bytes) = (at as u16, 1 << 14);
+        Rule { name: at.to_string(), params }
+    };
     Rules {
-        rules: rules.map(|(at, params)| Rule { name: at.to_string(), params: *params }).collect(),
+        rules: params.iter().enumerate().map(rule).collect(),
+        pools: vec!["pool".to_owned()],
         judge: Arc::new(move |key: &FlowKey, _| usize::from(key.guest().port()) % count),
         polices: params.iter().any(|params| params.0.police != 0),
     }

@@ -1,13 +1,14 @@
 //! What the parts of a port share: its connections with their treatments, its buffer, what it counts,
 //! and its clock. A part sees this and its own state.
 
-use vcc_engine::{Action, Buffer, Delays, FlowState, GuestRate, Mode, Params, Segment, sys};
+use vcc_engine::{Action, Buffer, Delays, GuestRate, Mode, Params, Segment, sys};
 
 use super::{Judged, NS_PER_US, seconds};
 use crate::counters::{Counters, Reason};
 use crate::flow_view::Seen;
 use crate::frame::{Direction, Frame, Verdict};
 use crate::parse::{Parsed, parse_first_fragment};
+use crate::pools::{Member, Pools};
 use crate::rules::Treatments;
 use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS, NS_PER_MS};
@@ -16,6 +17,7 @@ use vcc_engine::FlowKey;
 #[derive(Clone)]
 pub(super) struct Core {
     pub treatments: Treatments,
+    pub pools: Pools,
     pub table: Table,
     pub counters: Counters,
     pub delays: Delays,
@@ -34,6 +36,7 @@ impl Core {
     pub(super) fn new(params: Params, max_flows: usize, buffer: Buffer) -> Self {
         Core {
             treatments: Treatments::new(params),
+            pools: Pools::default(),
             table: Table::new(max_flows),
             counters: Counters::default(),
             delays: Delays::default(),
@@ -119,15 +122,22 @@ impl Core {
         segment: &Segment,
         action: &mut Action,
     ) -> Option<Judged> {
-        let Entry { state: flow, snooped, .. } = self.table.get_mut(id)?;
+        let Entry { state: flow, held, snooped, member, .. } = self.table.get_mut(id)?;
+        let params = self.treatments.params_of(flow);
+        let limited = self.pools.enter((flow, &held.hold), member, params, false, segment);
+        let segment = limited.as_ref().unwrap_or(segment);
         flow.snoop_leave(&snooped.snoop, segment, |flow| {
-            let params = self.treatments.params_of(flow);
             flow.from_guest_into(params, segment, action);
             if params.0.guest_rate_cap_bytes_per_ms != 0 {
                 self.rate.cap(flow, params, segment, action);
             }
         });
-        Some(Judged { hears: false, is_reset: flow.is_reset(segment, true) })
+        let is_reset = flow.is_reset(segment, true);
+        if let Some(limited) = &limited {
+            self.pools.exit((flow, &held.hold), member, params, limited);
+            debug_assert!(self.pools_add_up());
+        }
+        Some(Judged { hears: false, is_reset })
     }
 
     /// The engine judges a segment to the guest.
@@ -138,13 +148,41 @@ impl Core {
         segment: &Segment,
         action: &mut Action,
     ) -> Option<Judged> {
-        let Entry { state: flow, held, snooped, .. } = self.table.get_mut(id)?;
+        let Entry { state: flow, held, snooped, member, .. } = self.table.get_mut(id)?;
+        let params = self.treatments.params_of(flow);
+        let limited = self.pools.enter((flow, &held.hold), member, params, true, segment);
+        let segment = limited.as_ref().unwrap_or(segment);
         let judged = flow.snoop_judge(&snooped.snoop, |flow| {
-            let params = self.treatments.params_of(flow);
             let hears = flow.hold_to_guest(&mut held.hold, &self.buffer, params, segment, action);
             Judged { hears, is_reset: flow.is_reset(segment, false) }
         });
+        if let Some(limited) = &limited {
+            self.pools.exit((flow, &held.hold), member, params, limited);
+            debug_assert!(self.pools_add_up());
+        }
         Some(judged)
+    }
+
+    /// The flow's deadline expired: it may be idle in its pool. Is it still a member, which has another deadline?
+    pub(super) fn rest_in_pool(&mut self, id: FlowId) -> bool {
+        let now_ms = self.now_ms();
+        let Some(Entry { state: flow, held, member, .. }) = self.table.get_mut(id) else {
+            return false;
+        };
+        let params = self.treatments.params_of(flow);
+        if !Member::is_any(flow) {
+            return false;
+        }
+        let rests = self.pools.rest((flow, &held.hold), member, params, now_ms);
+        debug_assert!(self.pools_add_up());
+        rests
+    }
+
+    /// Are the pools' accounts the sums over their members? Of many flows, that takes long.
+    fn pools_add_up(&self) -> bool {
+        const MOST_FLOWS: usize = 64;
+        self.table.len() > MOST_FLOWS
+            || self.pools.add_up(self.table.iter().map(|entry| (&entry.state, &entry.member)))
     }
 
     /// The verdict for a frame that could not be parsed.
@@ -235,9 +273,12 @@ impl Core {
 
     /// Inserts a new flow into the table.
     pub(super) fn take_place(&mut self, key: FlowKey) -> Room {
-        let treatments = &self.treatments;
-        let params_of = |flow: &FlowState| *treatments.params_of(flow);
-        self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), params_of)
+        let (treatments, pools) = (&self.treatments, &mut self.pools);
+        let retire = |Entry { state: flow, member, .. }: &mut Entry| {
+            pools.leave(flow, member);
+            *treatments.params_of(flow)
+        };
+        self.table.insert(key, timer::after_ms(self.now_ns, LOOK_MIN_MS), retire)
     }
 
     /// A new flow; None if there is no room for it.

@@ -6,6 +6,7 @@ use super::core::{Core, opens};
 use super::{Port, seconds};
 use crate::flow_view::Seen;
 use crate::frame::Direction;
+use crate::pools::PoolTotals;
 use crate::rules::{Rule, RuleTotals, Rules};
 use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
@@ -14,7 +15,13 @@ impl Port {
     /// Puts rules in force: for new connections at once, and for all others but those in their
     /// handshake, which end it as they began. A connection that must be ignored and does not depend
     /// on the port is forgotten; of which something is held or promised, when that has arrived.
-    pub fn set_rules(&mut self, rules: Rules) {
+    pub fn set_rules(&mut self, mut rules: Rules) {
+        let numbers = self.core.pools.number(&rules.pools);
+        for rule in &mut rules.rules {
+            if rule.params.0.pool_weight != 0 {
+                rule.params.0.pool = numbers[usize::from(rule.params.0.pool)];
+            }
+        }
         self.core.treatments.apply(rules, seconds(self.core.now_ns));
         self.note_treatments();
         for id in self.core.table.ids() {
@@ -35,6 +42,11 @@ impl Port {
     /// The rules before them, under which handshakes may be.
     pub fn last_rules(&self) -> impl Iterator<Item = (&Rule, &RuleTotals)> {
         self.core.treatments.last_rules()
+    }
+
+    /// The pools by name: those of the rules, and others of which connections hold something.
+    pub fn pools(&self) -> impl Iterator<Item = (&str, &PoolTotals)> {
+        self.core.pools.iter()
     }
 
     /// The flows in order of their keys, with what the port has of them.
@@ -85,7 +97,8 @@ impl Core {
     /// False: it must be forgotten.
     fn settle_rule(&mut self, id: FlowId) -> bool {
         let depends = self.table.get(id).is_some_and(Entry::depends);
-        let Some(Entry { key, state: flow, held, snooped, .. }) = self.table.get_mut(id) else {
+        let Some(Entry { key, state: flow, held, snooped, member, .. }) = self.table.get_mut(id)
+        else {
             return false;
         };
         let (hold, snoop) = (&held.hold, &snooped.snoop);
@@ -111,6 +124,7 @@ impl Core {
         }
         self.treatments.come_under(flow, rule);
         flow.judge_anew(&params);
+        self.pools.judge_anew((flow, hold), member, &params);
         true
     }
 }
@@ -137,7 +151,7 @@ mod tests {
             ("second", Params::default()),
         ];
         let rules = named.into_iter().map(rule).collect();
-        Rules { rules, judge: Arc::new(judge), polices: false }
+        Rules { rules, judge: Arc::new(judge), pools: Vec::new(), polices: false }
     }
 
     fn ruled(judge: fn(&FlowKey, bool) -> usize) -> Talk {

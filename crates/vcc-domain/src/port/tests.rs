@@ -400,7 +400,7 @@ fn data_of_unknown_connections_is_dropped_once_the_grace_is_over() {
     let rules = |police: u8| {
         let params = Params::with(|p| p.police = police);
         let rules = vec![Rule { name: "default".into(), params }];
-        Rules { rules, judge: Arc::new(|_, _| 0), polices: police != 0 }
+        Rules { rules, judge: Arc::new(|_, _| 0), pools: Vec::new(), polices: police != 0 }
     };
     talk.port.set_rules(rules(1));
     assert_eq!(verdict(&mut talk), Verdict::Drop, "it is no new port");

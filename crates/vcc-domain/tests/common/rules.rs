@@ -5,7 +5,9 @@ use std::sync::Arc;
 use vcc_domain::{Rule, Rules};
 use vcc_engine::{FlowKey, Params};
 
-/// Connections have them by turns, by the guest's port.
+pub const POOLS: [&str; 2] = ["first", "second"];
+
+/// Connections have them by turns, by the guest's port. Their `pool` is one of [`POOLS`].
 pub fn by_guest_port(params: &[Params]) -> Rules {
     let count = params.len();
     let rule =
@@ -13,6 +15,7 @@ pub fn by_guest_port(params: &[Params]) -> Rules {
     Rules {
         rules: params.iter().enumerate().map(rule).collect(),
         judge: Arc::new(move |key: &FlowKey, _| usize::from(key.guest().port()) % count),
+        pools: POOLS.map(str::to_owned).to_vec(),
         polices: false,
     }
 }

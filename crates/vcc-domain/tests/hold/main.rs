@@ -13,6 +13,7 @@ mod flood;
 mod moving;
 mod out_of_order;
 mod pacing;
+mod pools;
 mod random;
 mod rare_segments;
 mod retransmit;

@@ -144,6 +144,7 @@ impl Port {
         self.accepting.arrive(key, &snooped.accepted);
         self.core.treatments.come_under(&mut flow, rule);
         let entry = self.core.table.get_mut(id)?;
+        entry.member = self.core.pools.arrive((&mut flow, &held.hold), &params);
         (entry.state, entry.held, entry.snooped) = (flow, held, snooped);
         Some(Ok(true))
     }

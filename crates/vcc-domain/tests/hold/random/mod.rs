@@ -43,7 +43,11 @@ fn seeds(count: u64) -> Box<dyn Iterator<Item = u64>> {
 }
 
 fn run(seed: u64, drive: fn(&mut Run)) -> Run {
-    let mut run = Run::new(seed, params);
+    run_under(seed, |_, _| Vec::new(), drive)
+}
+
+fn run_under(seed: u64, rules: fn(&mut Rng, Params) -> Vec<Params>, drive: fn(&mut Run)) -> Run {
+    let mut run = Run::new(seed, params, rules);
     if let Err(broken) = catch_unwind(AssertUnwindSafe(|| drive(&mut run))) {
         eprintln!("repeat with {SEED_VARIABLE}={seed}");
         resume_unwind(broken);
@@ -65,6 +69,36 @@ fn every_law_holds_and_every_byte_arrives() {
     }
     if std::env::var(SEED_VARIABLE).is_err() {
         assert!(left_bytes > 20_000_000 && checked_acks > 20_000 && resets > 20);
+    }
+}
+
+/// The port asserts after each segment that the account is what its members were charged.
+#[test]
+fn every_law_holds_in_a_pool() {
+    let (mut held_bytes, mut overdrawn) = (0, 0);
+    for seed in seeds(200) {
+        let rules = |rng: &mut Rng, params| {
+            let pool_bytes = rng.pick(&[3_000, 20_000, 100_000]);
+            let weights = [1, 2, 5].into_iter();
+            weights.map(|weight| pooled(params, 0, weight, pool_bytes)).collect()
+        };
+        let run = run_under(seed, rules, |run| {
+            (0..STEPS).for_each(|_| run.step());
+            run.finish();
+            let pool_bytes = run.pool_bytes();
+            let (_, pool) = run.guest.port.pools().next().expect("a pool");
+            let is_within = pool.most_held_bytes <= pool_bytes;
+            assert!(is_within || pool.overdrawn > 0, "{pool:?}");
+            run.guest.port.has_gone();
+            let (_, pool) = run.guest.port.pools().next().expect("a pool");
+            assert_eq!((pool.held_bytes, pool.idle_bytes, pool.weight), (0, 0, 0));
+        });
+        let (_, pool) = run.guest.port.pools().next().expect("a pool");
+        held_bytes += u64::from(pool.most_held_bytes);
+        overdrawn += u64::from(pool.overdrawn);
+    }
+    if std::env::var(SEED_VARIABLE).is_err() {
+        assert!(held_bytes > 2_000_000 && overdrawn > 100, "{held_bytes}, {overdrawn}");
     }
 }
 
@@ -101,7 +135,7 @@ fn every_byte_arrives_whatever_the_rules_become() {
             for _ in 0..STEPS {
                 if run.rng.chance(10) {
                     let modes = [Mode::Enforce, Mode::Enforce, Mode::Shadow, Mode::Ignore];
-                    let params = [(); 3].map(|()| changed(&mut run.rng, &modes));
+                    let params = [(); 3].map(|()| changed_in_pool(&mut run.rng, &modes));
                     run.guest.port.set_rules(by_guest_port(&params));
                 }
                 run.step();
@@ -109,6 +143,16 @@ fn every_byte_arrives_whatever_the_rules_become() {
             run.finish();
         });
     }
+}
+
+fn pooled(params: Params, pool: u16, weight: u16, pool_bytes: u32) -> Params {
+    Params(sys::vcc_params { pool, pool_weight: weight, pool_bytes, ..params.0 })
+}
+
+fn changed_in_pool(rng: &mut Rng, modes: &[Mode]) -> Params {
+    let changed = changed(rng, modes);
+    let (pool, weight) = (rng.range(0, 2) as u16, rng.range(0, 4) as u16);
+    if weight == 0 { changed } else { pooled(changed, pool, weight, rng.pick(&[3_000, 100_000])) }
 }
 
 fn changed(rng: &mut Rng, modes: &[Mode]) -> Params {

@@ -9,6 +9,7 @@ use vcc_frames::wire::*;
 
 use crate::BESIDE_A_FRAME_BYTES;
 use crate::common::rng::Rng;
+use crate::common::rules::by_guest_port;
 use crate::common::watch::distance;
 use crate::ends::{Ends, Guest, MSS_BYTES, RING_SEGS};
 
@@ -40,11 +41,21 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn new(seed: u64, params: fn(&mut Rng) -> Params) -> Self {
+    /// `rules`: the connections have them by turns. Without any, `params` treat all.
+    pub fn new(
+        seed: u64,
+        params: fn(&mut Rng) -> Params,
+        rules: fn(&mut Rng, Params) -> Vec<Params>,
+    ) -> Self {
         let mut rng = Rng::new(seed);
         let size_bytes = rng.pick(&[20_000, 100_000, 4 << 20]);
         let policy = rng.pick(&[BufferPolicy::None, BufferPolicy::Fair, BufferPolicy::Prioritized]);
-        let mut guest = Guest::with(params(&mut rng), BufferSpec { size_bytes, policy });
+        let params = params(&mut rng);
+        let mut guest = Guest::with(params, BufferSpec { size_bytes, policy });
+        let rules = rules(&mut rng, params);
+        if !rules.is_empty() {
+            guest.port.set_rules(by_guest_port(&rules));
+        }
         guest.watch.slack_bytes = MSS_BYTES as i64;
         guest.watch.splits = u32::from(guest.port.params().0.act) == sys::ACT_SPLIT;
         let mut run = Run {
@@ -126,6 +137,11 @@ impl Run {
         assert!(held_bytes <= most_bytes, "{held_bytes} held");
         let granted_bytes = self.guest.port.granted_bytes();
         assert!(granted_bytes <= self.size_bytes, "{granted_bytes} granted");
+    }
+
+    /// The size of the pool of the first rule.
+    pub fn pool_bytes(&self) -> u32 {
+        self.guest.port.rules().next().map_or(0, |(rule, _)| rule.params.0.pool_bytes)
     }
 
     fn wait(&mut self) {

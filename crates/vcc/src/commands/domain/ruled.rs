@@ -109,9 +109,14 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
 }
 
 fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
-    let rule = |rule: &vcc_policy::Rule| Rule {
-        name: rule.name().to_owned(),
-        params: rule.treatment().params,
+    let rule = |rule: &vcc_policy::Rule| {
+        let treatment = rule.treatment();
+        let mut params = treatment.params;
+        if let Some(pool) = treatment.pool {
+            (params.0.pool, params.0.pool_weight) = (pool as u16, treatment.weight);
+            params.0.pool_bytes = policy.pools()[pool].window_bytes;
+        }
+        Rule { name: rule.name().to_owned(), params }
     };
     let tables = policy.compile();
     let of_tenant = tables.tenant_set(port.tenant());
@@ -125,6 +130,7 @@ fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
         rules: Rules {
             rules: policy.rules().iter().map(rule).collect(),
             judge: Arc::new(judge),
+            pools: policy.pools().iter().map(|pool| pool.name.clone()).collect(),
             polices: policy.polices_for(port.tenant()),
         },
         buffer: BufferSpec { size_bytes: buffer.size_bytes, policy: buffer.policy },
@@ -147,6 +153,14 @@ buffer = "8M"
 buffer_policy = "none"
 max_flows = 100
 
+[[pools]]
+name = "silver"
+window = "1M"
+
+[[pools]]
+name = "gold"
+window = "2M"
+
 [[rules]]
 name = "near"
 tenant = "crowded"
@@ -154,6 +168,8 @@ role = "client"
 peer = "10.0.0.0/8"
 act = "hold"
 retransmit = true
+pool = "gold"
+weight = 3
 
 [[rules]]
 name = "served"
@@ -191,6 +207,10 @@ act = "split"
             (&**name, u32::from(params.0.act), params.0.retransmit != 0, params.0.receive != 0)
         };
         let (ours, near, far) = ("192.0.2.1:40000", "10.1.2.3:873", "198.51.100.9:873");
+        let pools = terms.rules.rules.iter().map(|rule| rule.params.0);
+        let pools: Vec<_> = pools.map(|it| (it.pool, it.pool_weight, it.pool_bytes)).collect();
+        assert_eq!(pools[..2], [(1, 3, 2 << 20), (0, 0, 0)]);
+        assert_eq!(terms.rules.pools, ["silver", "gold"]);
         assert_eq!(of(ours, near, true), ("near", sys::ACT_HOLD, true, false));
         assert_eq!(of(ours, far, true), ("bulk", sys::ACT_SPLIT, false, true));
         assert_eq!(of(ours, far, false), ("default", sys::ACT_WINDOW, false, false));

@@ -1,0 +1,195 @@
+//! Pools: connections that share a window by weight (`engine/pool.h`, `engine/hold_pool.h`). Those of one port
+//! are its own.
+
+use vcc_engine::{FlowState, Hold, Params, Pool, Segment, sys};
+
+/// How much a pool is used.
+pub type PoolTotals = sys::vcc_pool;
+
+#[derive(Clone)]
+struct Account {
+    name: String,
+    pool: Pool,
+}
+
+/// What a connection has of a pool, if it has something of one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Member {
+    number: u16,
+    weight: u16,
+    charged_bytes: u32,
+}
+
+impl Member {
+    /// Has the connection something of a pool?
+    pub(crate) fn is_any(flow: &FlowState) -> bool {
+        u32::from(flow.shell) & sys::SHELL_POOL != 0
+    }
+}
+
+/// The pools of the policy in force, and those before it of which connections hold something.
+#[derive(Clone, Default)]
+pub(crate) struct Pools(Vec<Account>);
+
+impl Pools {
+    /// The numbers of the pools of a policy. A name that exists keeps its number, and what its connections hold; a
+    /// new one has a number of which no connection holds anything.
+    pub(crate) fn number(&mut self, names: &[String]) -> Vec<u16> {
+        let mut taken: Vec<Option<usize>> =
+            names.iter().map(|name| self.0.iter().position(|it| it.name == *name)).collect();
+        for (at, name) in names.iter().enumerate() {
+            if taken[at].is_some() {
+                continue;
+            }
+            let is_free =
+                |place: &usize| !is_used(&self.0[*place].pool.0) && !taken.contains(&Some(*place));
+            let account = Account { name: name.clone(), pool: Pool::default() };
+            let place = (0..self.0.len()).find(is_free).unwrap_or(self.0.len());
+            match self.0.get_mut(place) {
+                Some(free) => *free = account,
+                None => self.0.push(account),
+            }
+            taken[at] = Some(place);
+        }
+        taken.into_iter().flatten().map(|place| place as u16).collect()
+    }
+
+    /// Before the engine judges a segment. Returns the segment with the connection's limit; None if it is in no
+    /// pool. [`Pools::exit`] must follow.
+    #[inline]
+    pub(crate) fn enter(
+        &mut self,
+        (flow, hold): (&mut FlowState, &Hold),
+        member: &mut Member,
+        params: &Params,
+        to_guest: bool,
+        segment: &Segment,
+    ) -> Option<Segment> {
+        if params.0.pool_weight == 0 {
+            return None;
+        }
+        let pool = &mut self.0.get_mut(usize::from(params.0.pool))?.pool;
+        let mut limited = *segment;
+        pool.hold_begin(flow, hold, params, to_guest, &mut limited, &mut member.charged_bytes);
+        (member.number, member.weight) = (params.0.pool, params.0.pool_weight);
+        Some(limited)
+    }
+
+    /// After the engine has judged the segment.
+    #[inline]
+    pub(crate) fn exit(
+        &mut self,
+        (flow, hold): (&mut FlowState, &Hold),
+        member: &mut Member,
+        params: &Params,
+        limited: &Segment,
+    ) {
+        if let Some(Account { pool, .. }) = self.0.get_mut(usize::from(params.0.pool)) {
+            pool.hold_end(flow, hold, params, limited, &mut member.charged_bytes);
+        }
+    }
+
+    /// On a deadline: a silent connection is idle. Is it still in its pool, so that it has another deadline?
+    pub(crate) fn rest(
+        &mut self,
+        (flow, hold): (&mut FlowState, &Hold),
+        member: &mut Member,
+        params: &Params,
+        now_ms: u32,
+    ) -> bool {
+        if let Some(pool) = self.of(flow, member) {
+            pool.hold_idle(flow, hold, params, now_ms, &mut member.charged_bytes);
+        }
+        u32::from(flow.shell) & sys::SHELL_POOL_MEMBER != 0
+    }
+
+    /// The connection comes under other rules. It stays in its pool if that is the same, with the same weight.
+    pub(crate) fn judge_anew(
+        &mut self,
+        (flow, hold): (&mut FlowState, &Hold),
+        member: &mut Member,
+        params: &Params,
+    ) {
+        if (member.number, member.weight) != (params.0.pool, params.0.pool_weight) {
+            self.leave(flow, member);
+        } else if let Some(pool) = self.of(flow, member) {
+            pool.hold_settle(flow, hold, params, &mut member.charged_bytes);
+        }
+    }
+
+    /// The connection comes from another host, with what its guest may send.
+    pub(crate) fn arrive(
+        &mut self,
+        (flow, hold): (&mut FlowState, &Hold),
+        params: &Params,
+    ) -> Member {
+        let mut member =
+            Member { number: params.0.pool, weight: params.0.pool_weight, charged_bytes: 0 };
+        if let Some(Account { pool, .. }) = self.0.get_mut(usize::from(member.number)) {
+            pool.hold_arrive(flow, hold, params, &mut member.charged_bytes);
+        }
+        member
+    }
+
+    /// The connection ends, or is in no pool any more.
+    pub(crate) fn leave(&mut self, flow: &mut FlowState, member: &Member) {
+        if let Some(pool) = self.of(flow, member) {
+            pool.hold_leave(flow, member.charged_bytes, member.weight);
+        }
+    }
+
+    fn of(&mut self, flow: &FlowState, member: &Member) -> Option<&mut Pool> {
+        if !Member::is_any(flow) {
+            return None;
+        }
+        self.0.get_mut(usize::from(member.number)).map(|account| &mut account.pool)
+    }
+
+    /// By name: those of the rules, and others of which connections hold something.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &PoolTotals)> {
+        self.0.iter().map(|account| (&*account.name, &account.pool.0))
+    }
+
+    /// Is each account the sum of what its members were charged?
+    pub(crate) fn add_up<'a>(
+        &self,
+        flows: impl Iterator<Item = (&'a FlowState, &'a Member)>,
+    ) -> bool {
+        let mut sums = vec![[0u32; 3]; self.0.len()];
+        for (flow, Member { number, weight, charged_bytes }) in flows {
+            let Some([held_bytes, idle_bytes, active]) = sums.get_mut(usize::from(*number)) else {
+                continue;
+            };
+            let has = |flag: u32| u32::from(u32::from(flow.shell) & flag != 0);
+            *held_bytes += has(sys::SHELL_POOL_MEMBER) * charged_bytes;
+            *idle_bytes += has(sys::SHELL_POOL_IDLE) * charged_bytes;
+            *active += has(sys::SHELL_POOL_ACTIVE) * u32::from(*weight);
+        }
+        let all = self.0.iter().map(|Account { pool, .. }| pool.0);
+        all.zip(sums).all(|(pool, sums)| [pool.held_bytes, pool.idle_bytes, pool.weight] == sums)
+    }
+}
+
+fn is_used(pool: &PoolTotals) -> bool {
+    pool.held_bytes != 0 || pool.idle_bytes != 0 || pool.weight != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_keeps_its_number_while_it_keeps_its_name_or_is_used() {
+        let mut pools = Pools::default();
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        assert_eq!(pools.number(&names(&["a", "b"])), [0, 1]);
+        pools.0[0].pool.0.held_bytes = 1;
+        pools.0[1].pool.0.most_held_bytes = 7;
+        assert_eq!(pools.number(&names(&["c", "b"])), [2, 1]);
+        assert_eq!(pools.0[1].pool.0.most_held_bytes, 7);
+        assert_eq!(pools.number(&names(&["d", "a"])), [1, 0]);
+        assert_eq!((pools.0[1].pool.0.most_held_bytes, pools.0[0].pool.0.held_bytes), (0, 1));
+        let all: Vec<&str> = pools.iter().map(|(name, _)| name).collect();
+        assert_eq!(all, ["a", "d", "c"]);
+    }
+}
