@@ -1,5 +1,5 @@
-//! What the ports of a rule can do: those in the kernel have no buffer, and share the pools; those in
-//! front of a device do not see the guest's receive ring.
+//! What the ports of a rule can do: those in the kernel have no buffer, and those in front of a device do
+//! not see the guest's receive ring.
 
 use std::collections::HashMap;
 
@@ -16,19 +16,16 @@ use crate::text::shortened;
 type Firsts<'a> = HashMap<Option<&'a str>, &'a PortTable>;
 
 pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
-    let (mut devices, mut detours, mut domains) = (Firsts::new(), Firsts::new(), Firsts::new());
+    let (mut devices, mut detours) = (Firsts::new(), Firsts::new());
     for port in file.ports.iter().flat_map(|ports| &ports.value).filter(|port| port.is_sound) {
         let table = &port.value;
         let tenant = table.tenant.as_ref().map(|tenant| tenant.value.0.as_str());
-        let kinds: &mut [&mut Firsts<'_>] = match (&table.device, &table.socket) {
-            (Some(_), None) if table.buffer.is_some() => &mut [&mut detours, &mut domains],
-            (Some(_), None) => &mut [&mut devices],
-            (None, Some(_)) => &mut [&mut domains],
+        let firsts = match (&table.device, &table.socket) {
+            (Some(_), None) if table.buffer.is_some() => &mut detours,
+            (Some(_), None) => &mut devices,
             _ => continue,
         };
-        for firsts in kinds {
-            firsts.entry(tenant).or_insert(table);
-        }
+        firsts.entry(tenant).or_insert(table);
     }
     let of_rules = file.rules.iter().flat_map(|rules| &rules.value);
     let of_rules = of_rules.map(|rule| of_sound(rule, |table| &table.treatment));
@@ -52,13 +49,6 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
                 "of `vcc domain --device`, which does not see it",
                 "with a `socket`",
             ),
-            (
-                key_of_pools(rule),
-                &domains,
-                "a port in the kernel",
-                "of `vcc domain`",
-                "with a `device` and without a `buffer`",
-            ),
         ] {
             let port = asked.first().and_then(|_| first_admitted(rule, firsts));
             let span = asked.first().and_then(|key| keys.span(key));
@@ -81,7 +71,10 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
 }
 
 /// What could not be read may have been a condition.
-fn of_sound<T>(table: &Located<T>, keys: impl Fn(&T) -> &TreatmentKeys) -> Option<&TreatmentKeys> {
+pub(super) fn of_sound<T>(
+    table: &Located<T>,
+    keys: impl Fn(&T) -> &TreatmentKeys,
+) -> Option<&TreatmentKeys> {
     table.is_sound.then(|| keys(&table.value))
 }
 
@@ -94,10 +87,6 @@ fn keys_of_buffers(rule: &Rule) -> Vec<&'static Key> {
 
 fn key_of_rings(rule: &Rule) -> Vec<&'static Key> {
     keys_of_buffers(rule).into_iter().filter(|key| key.name == "receive").collect()
-}
-
-fn key_of_pools(rule: &Rule) -> Vec<&'static Key> {
-    rule.treatment.pool.and(Key::named("pool")).into_iter().collect()
 }
 
 /// The port of the first line whose connections may meet the rule's conditions.

@@ -2,6 +2,7 @@
 //! where several values meet.
 
 mod abilities;
+mod pool_scopes;
 mod pools;
 mod ports;
 mod reach;
@@ -44,6 +45,7 @@ fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     let policy =
         Policy { ports, pools: pools.into_pools(), rules, has_default: file.default.is_some() };
     abilities::check(file, &policy, findings);
+    pool_scopes::check(file, &policy, findings);
     // The cost of the rest grows with the policy, so its bounds are checked first.
     if size::check(file, &policy, findings) {
         reach::check(file, &policy, findings);

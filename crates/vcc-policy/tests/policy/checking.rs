@@ -277,7 +277,7 @@ fn devices_with_a_buffer() {
 fn what_a_port_in_front_of_a_device_cannot_do() {
     let rule = |lines: &str| {
         let ports = "[[ports]]\ndevice = \"x\"\nbuffer = \"8M\"\ntenant = \"deep\"\n[[ports]]\n\
-            socket = \"/run/a\"\ntenant = \"deeper\"\n[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n";
+            socket = \"/run/a\"\ntenant = \"deeper\"\n";
         let rule = format!("[[rules]]\nname = \"r\"\n{lines}\nguest_ecn = \"override\"\n");
         let all = problems_of_file(&format!("{ports}{rule}"));
         all.into_iter().filter(|line| !line.contains("no rule uses")).collect::<Vec<_>>()
@@ -285,10 +285,7 @@ fn what_a_port_in_front_of_a_device_cannot_do() {
     let ring = "`receive` needs the guest's receive ring, and the ports `x` of line 2 are of `vcc domain \
         --device`, which does not see it: ask in this rule for a `tenant` that only ports with a `socket` \
         have";
-    assert_eq!(rule("receive = \"ring\""), [format!("p.toml:13:11: error: {ring}")]);
-    let pool = "`pool` needs a port in the kernel, and the ports `x` of line 2 are of `vcc domain`: ask in \
-        this rule for a `tenant` that only ports with a `device` and without a `buffer` have";
-    assert_eq!(rule("pool = \"gold\""), [format!("p.toml:13:8: error: {pool}")]);
+    assert_eq!(rule("receive = \"ring\""), [format!("p.toml:10:11: error: {ring}")]);
     for fine in [
         "act = \"hold\"\nretransmit = true",
         "act = \"split\"\nreceive = \"guest\"",
@@ -301,8 +298,7 @@ fn what_a_port_in_front_of_a_device_cannot_do() {
 #[test]
 fn what_a_port_cannot_do() {
     const PORTS: &str = "[[ports]]\ndevice = \"x\"\ntenant = \"bare\"\n[[ports]]\ndevice = \"y\"\n\
-        [[ports]]\nsocket = \"/run/a\"\ntenant = \"deep\"\n[[pools]]\nname = \"gold\"\n\
-        window = \"2M\"\n";
+        [[ports]]\nsocket = \"/run/a\"\ntenant = \"deep\"\n";
     let of = |ports: &str, lines: &str| {
         let all = problems_of_file(&format!("{ports}{lines}\nguest_ecn = \"override\"\n"));
         all.into_iter().filter(|line| !line.contains("no rule uses")).collect::<Vec<_>>()
@@ -314,34 +310,29 @@ fn what_a_port_cannot_do() {
              only ports with a `socket` or a `buffer` have"
         )
     };
-    let of_domain = "`pool` needs a port in the kernel, and the ports `/run/a` of line 7 are of `vcc \
-        domain`: ask in this rule for a `tenant` that only ports with a `device` and without a \
-        `buffer` have";
     for (lines, place, expected) in [
-        ("act = \"hold\"", "14:7", in_kernel("`act` needs a buffer", "`x` of line 2")),
+        ("act = \"hold\"", "11:7", in_kernel("`act` needs a buffer", "`x` of line 2")),
         (
             "act = \"split\"\nreceive = \"ring\"",
-            "14:7",
+            "11:7",
             in_kernel("`act`, `receive` need a buffer", "`x` of line 2"),
         ),
         (
             "retransmit = true\nact = \"hold\"",
-            "15:7",
+            "12:7",
             in_kernel("`act`, `retransmit` need a buffer", "`x` of line 2"),
         ),
         (
             "receive = \"ring\"\ntenant = [\"deep\", \"bare\"]",
-            "14:11",
+            "11:11",
             in_kernel("`receive` needs a buffer", "`x` of line 2"),
         ),
-        ("pool = \"gold\"", "14:8", of_domain.to_owned()),
     ] {
         assert_eq!(rule(lines), [format!("p.toml:{place}: error: {expected}")], "{lines}");
     }
     for fine in [
         "act = \"split\"\nreceive = \"ring\"\ntenant = \"deep\"",
         "act = \"window\"\nretransmit = false\nreceive = \"guest\"",
-        "pool = \"gold\"\ntenant = \"bare\"",
     ] {
         assert_eq!(rule(fine), [""; 0], "{fine}");
     }
@@ -352,6 +343,44 @@ fn what_a_port_cannot_do() {
     ));
     assert_eq!(of("[[ports]]\nsocket = \"/run/a\"\n", "[default]\nact = \"hold\""), [""; 0]);
     assert_eq!(of("", "[[ports]]\ndevice = 1\n[default]\nact = \"hold\"").len(), 1);
+}
+
+#[test]
+fn processes_do_not_share_a_pool() {
+    const PORTS: &str = "[[ports]]\ndevice = \"x*\"\ntenant = \"bare\"\n[[ports]]\nsocket = \
+        \"/run/a\"\ntenant = \"deep\"\n[[ports]]\ndevice = \"y\"\nbuffer = \"1M\"\ntenant = \"front\"\n\
+        [[ports]]\nsocket = \"/run/[bc]\"\ntenant = \"deeper\"\n[[pools]]\nname = \"gold\"\nwindow = \
+        \"2M\"\n";
+    let rules = |lines: &[&str]| {
+        let rule = |(number, lines): (usize, &&str)| {
+            format!(
+                "[[rules]]\nname = \"{number}\"\npool = \"gold\"\n{lines}\nguest_ecn = \
+                \"override\"\n"
+            )
+        };
+        let rules: String = lines.iter().enumerate().map(rule).collect();
+        problems_of_file(&format!("{PORTS}{rules}"))
+    };
+    let apart = |line: u32, ports: &str| {
+        format!(
+            "p.toml:{line}:8: warning: the pool `gold` is not shared {ports}: each process of `vcc \
+             domain` has one of its own, with the same window"
+        )
+    };
+    for fine in ["bare", "deep", "front"] {
+        assert_eq!(rules(&[&format!("tenant = \"{fine}\"")]), [""; 0], "{fine}");
+    }
+    let several = "among the ports `/run/[bc]` of line 12";
+    assert_eq!(rules(&["tenant = \"deeper\""]), [apart(19, several)]);
+    let kernel = "between the ports `x*` of line 2 and `/run/a` of line 5";
+    assert_eq!(rules(&["tenant = [\"deep\", \"bare\"]"]), [apart(19, kernel)]);
+    let domains = "between the ports `/run/a` of line 5 and `y` of line 8";
+    assert_eq!(rules(&["tenant = [\"front\", \"deep\"]"]), [apart(19, domains)]);
+    // By another rule than the first, and only once.
+    let tenants = ["bare", "front", "deep"].map(|it| format!("tenant = \"{it}\""));
+    let between = "between the ports `x*` of line 2 and `y` of line 8";
+    let all = [&*tenants[0], &*tenants[1], &*tenants[2]];
+    assert_eq!(rules(&all), [apart(24, between)]);
 }
 
 #[test]
