@@ -7,12 +7,13 @@ use vcc_engine::sys;
 pub struct BadBytes;
 
 /// First: what must be equal in both processes.
-pub(crate) const HEAD: [u32; 6] = [
+pub(crate) const HEAD: [u32; 7] = [
     u32::from_le_bytes(*b"vcc\0"),
     sys::LAYOUT_VERSION,
     size_of::<sys::vcc_params>() as u32,
     size_of::<sys::vcc_key>() as u32,
     size_of::<sys::vcc_flow>() as u32,
+    size_of::<sys::vcc_pool>() as u32,
     sys::COUNT_MAX,
 ];
 
@@ -30,6 +31,8 @@ unsafe impl Plain for sys::vcc_flow {}
 unsafe impl Plain for sys::vcc_rule_totals {}
 // SAFETY: as above.
 unsafe impl Plain for sys::vcc_delays {}
+// SAFETY: as above.
+unsafe impl Plain for sys::vcc_pool {}
 // SAFETY: an integer.
 unsafe impl Plain for u32 {}
 // SAFETY: an integer.

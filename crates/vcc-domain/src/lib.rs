@@ -56,7 +56,7 @@ pub use frame::{Checksum, Frame, Out, Verdict};
 pub use handover::CannotTakeOver;
 pub use hold::{BufferSpec, Occupancy};
 pub use ledger::{Ledger, Promise};
-pub use pools::PoolTotals;
+pub use pools::{PoolTotals, PoolUse};
 pub use port::{Arrived, IsnHash, Port, ReceiveRing};
 pub use receipt::Receipt;
 pub use recording::{Recorded, RecordedAck};

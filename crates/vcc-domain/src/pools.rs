@@ -6,6 +6,15 @@ use vcc_engine::{FlowState, Hold, Params, Pool, Segment, sys};
 /// How much a pool is used.
 pub type PoolTotals = sys::vcc_pool;
 
+/// A pool, and how much it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolUse {
+    pub name: String,
+    /// None: it is not the policy's any more, but connections hold something of it.
+    pub window_bytes: Option<u32>,
+    pub totals: PoolTotals,
+}
+
 #[derive(Clone)]
 struct Account {
     name: String,
@@ -145,9 +154,14 @@ impl Pools {
         self.0.get_mut(usize::from(member.number)).map(|account| &mut account.pool)
     }
 
-    /// By name: those of the rules, and others of which connections hold something.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &PoolTotals)> {
-        self.0.iter().map(|account| (&*account.name, &account.pool.0))
+    /// Those of the rules in force, which have these parameters, and others that are used.
+    pub(crate) fn uses(&self, rules: &[&Params]) -> impl Iterator<Item = PoolUse> {
+        let uses = self.0.iter().enumerate().map(move |(number, Account { name, pool })| {
+            let is_its = |it: &&&Params| it.0.pool_weight != 0 && usize::from(it.0.pool) == number;
+            let window_bytes = rules.iter().find(is_its).map(|it| it.0.pool_bytes);
+            PoolUse { name: name.clone(), window_bytes, totals: pool.0 }
+        });
+        uses.filter(|it| it.window_bytes.is_some() || is_used(&it.totals))
     }
 
     /// Is each account the sum of what its members were charged?
@@ -189,7 +203,9 @@ mod tests {
         assert_eq!(pools.0[1].pool.0.most_held_bytes, 7);
         assert_eq!(pools.number(&names(&["d", "a"])), [1, 0]);
         assert_eq!((pools.0[1].pool.0.most_held_bytes, pools.0[0].pool.0.held_bytes), (0, 1));
-        let all: Vec<&str> = pools.iter().map(|(name, _)| name).collect();
-        assert_eq!(all, ["a", "d", "c"]);
+        let params = Params::with(|it| (it.pool, it.pool_weight, it.pool_bytes) = (1, 3, 5));
+        let uses = pools.uses(&[&Params::default(), &params]).collect::<Vec<_>>();
+        let uses: Vec<_> = uses.iter().map(|it| (&*it.name, it.window_bytes)).collect();
+        assert_eq!(uses, [("a", None), ("d", Some(5))]);
     }
 }

@@ -5,6 +5,7 @@ use vcc_engine::{Delays, FlowState, Params, sys};
 
 use crate::bytes::{self, BadBytes, read, read_text, write, write_text};
 use crate::flow_view::{BufferShare, Seen};
+use crate::pools::PoolUse;
 use crate::port::Port;
 use crate::rules::{Rule, RuleTotals};
 use vcc_engine::FlowKey;
@@ -33,6 +34,7 @@ pub struct Status {
     pub rules: Vec<(Rule, RuleTotals)>,
     /// Of handshakes that began before.
     pub last_rules: Vec<(Rule, RuleTotals)>,
+    pub pools: Vec<PoolUse>,
     pub flows: Vec<Seen>,
 }
 
@@ -52,6 +54,26 @@ fn read_rules(bytes: &mut &[u8]) -> Result<Vec<(Rule, RuleTotals)>, BadBytes> {
         Ok((Rule { name, params }, read(bytes)?))
     };
     (0..count).map(|_| rule()).collect()
+}
+
+fn write_pools(pools: &[PoolUse], bytes: &mut Vec<u8>) {
+    write(&(pools.len() as u32), bytes);
+    for PoolUse { name, window_bytes, totals } in pools {
+        write_text(name, bytes);
+        // No window is 0.
+        write(&window_bytes.unwrap_or(0), bytes);
+        write(totals, bytes);
+    }
+}
+
+fn read_pools(bytes: &mut &[u8]) -> Result<Vec<PoolUse>, BadBytes> {
+    let count = read::<u32>(bytes)?;
+    let mut pool = || {
+        let (name, window_bytes) = (read_text(bytes)?, read(bytes)?);
+        let window_bytes = Some(window_bytes).filter(|it| *it != 0);
+        Ok(PoolUse { name, window_bytes, totals: read(bytes)? })
+    };
+    (0..count).map(|_| pool()).collect()
 }
 
 impl Status {
@@ -77,6 +99,7 @@ impl Status {
             epoch: port.epoch(),
             rules: port.rules().map(owned).collect(),
             last_rules: port.last_rules().map(owned).collect(),
+            pools: port.pools(),
             flows: match flow {
                 Some(key) => port.seen_of(&key).into_iter().collect(),
                 None => port.seen().collect(),
@@ -98,6 +121,7 @@ impl Status {
         write(&self.epoch, &mut bytes);
         write_rules(&self.rules, &mut bytes);
         write_rules(&self.last_rules, &mut bytes);
+        write_pools(&self.pools, &mut bytes);
         write(&(self.flows.len() as u32), &mut bytes);
         for Seen { key, state, share, promised_bytes } in &self.flows {
             write(key.as_raw(), &mut bytes);
@@ -138,6 +162,7 @@ impl Status {
             epoch: read(bytes)?,
             rules: read_rules(bytes)?,
             last_rules: read_rules(bytes)?,
+            pools: read_pools(bytes)?,
             flows: Vec::new(),
         };
         for _ in 0..read::<u32>(bytes)? {
@@ -172,9 +197,13 @@ mod tests {
         let mut talk = Talk::v4();
         talk.open(&[]);
         talk.data_from_guest();
-        let rule = Rule { name: "web".to_owned(), params: *talk.port.params() };
+        let mut params = *talk.port.params();
+        (params.0.pool_weight, params.0.pool_bytes) = (3, 1 << 20);
+        let rule = Rule { name: "web".to_owned(), params };
         let judge = Arc::new(|_: &FlowKey, _| 0);
-        talk.port.set_rules(Rules { rules: vec![rule], judge, pools: Vec::new(), polices: false });
+        let pools = vec!["gold".to_owned()];
+        talk.port.set_rules(Rules { rules: vec![rule], judge, pools, polices: false });
+        talk.data_from_guest();
         talk.port.promise_nothing("no ledger");
         let status = Status::new(&talk.port, "/run/card", "/etc/policy", 4711, None);
         let bytes = status.to_bytes();
@@ -184,7 +213,13 @@ mod tests {
         assert_eq!((read.front_end, &read.counts), (4711, &status.counts));
         assert_eq!((read.delays, &*read.unpromised), (status.delays, "no ledger"));
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
-        assert_eq!((&*rule.name, rule.params, totals.connections), ("web", status.params, 1));
+        assert_eq!((&*rule.name, rule.params, totals.connections), ("web", params, 1));
+        let [pool] = &read.pools[..] else { panic!("one pool") };
+        assert_eq!(
+            (&*pool.name, pool.window_bytes, pool.totals.weight),
+            ("gold", Some(1 << 20), 3)
+        );
+        assert!(pool.totals.held_bytes > 0 && read.pools == status.pools);
         assert!(read.last_rules.is_empty());
         let [flow] = &read.flows[..] else { panic!("one flow") };
         assert_eq!((flow.key, flow.state.0), (talk.key(), talk.flow().0));

@@ -59,5 +59,6 @@ pub use sort::Sort;
 pub use source::Source;
 pub use sums::Sums;
 pub use value::{Unit, Value};
+pub use vcc_domain::PoolUse;
 pub use vcc_vcpu::Shares;
 pub use words::Words;

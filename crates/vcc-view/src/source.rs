@@ -1,5 +1,6 @@
 //! Where ports are: in the kernel, or in a process of `vcc domain`.
 
+use vcc_domain::PoolUse;
 use vcc_engine::Params;
 use vcc_port::{Error, Flow, FlowId, Port, SharedPolicy};
 
@@ -99,6 +100,14 @@ impl Source {
         let Self::Domain(port) = self else { return };
         if let Ok(status) = &port.status {
             add_rules_of_domain(status, views);
+        }
+    }
+
+    /// The pools that a port has by itself.
+    pub fn own_pools(&self) -> &[PoolUse] {
+        match self {
+            Self::Kernel(_) => &[],
+            Self::Domain(port) => port.status.as_ref().map_or(&[], |status| &status.pools),
         }
     }
 

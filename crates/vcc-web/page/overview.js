@@ -32,8 +32,8 @@ function showCharts() {
 
 function showPools() {
   $("pools-part").hidden = !snapshot.pools.length;
-  keyed($("pools"), snapshot.pools, (pool) => pool.name,
-    (pool) => el("li", {}, el("h3", {}, el("span", {}, pool.name), el("span", { class: "badge" })),
+  keyed($("pools"), snapshot.pools, (pool) => JSON.stringify([pool.name, pool.port]),
+    (pool) => el("li", {}, el("h3", {}, el("span", {}, pool.port ? `${pool.name} at ${pool.port}` : pool.name), el("span", { class: "badge" })),
       el("div", { class: "meter", "aria-hidden": "true" }, el("i"), el("b")), el("p"), el("p")),
     (item, pool) => {
       const [title, meter, first, second] = item.children;

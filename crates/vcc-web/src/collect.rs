@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use vcc_policy::Policy;
 use vcc_port::{Error, Flow, SharedPolicy};
-use vcc_view::{FlowView, Place, PortView, RulesInForce, Source, keys, view_flows};
+use vcc_view::{FlowView, Place, PoolUse, PortView, RulesInForce, Source, keys, view_flows};
 
 use crate::Snapshot;
 use crate::snapshot::{Daemon, Pool};
@@ -29,7 +29,8 @@ pub fn collect(
         // counted twice.
         let mut rules = in_force.views(shared)?;
         ports.iter().for_each(|port| port.add_rules(&mut rules));
-        let pools = pools(shared, policy)?;
+        let mut pools = pools(shared, policy)?;
+        pools.extend(ports.iter().flat_map(own_pools));
         let mut flows = Vec::new();
         let in_kernel = Source::kernel_flows(ports)?;
         let keys = keys(ports.iter().map(Source::device)).into_iter();
@@ -70,6 +71,20 @@ fn read_port(
     PortView { tenant: place.tenant, ..view }
 }
 
+/// Of a process of `vcc domain`, by its own policy.
+fn own_pools(port: &Source) -> impl Iterator<Item = Pool> {
+    port.own_pools().iter().map(|PoolUse { name, window_bytes, totals }| Pool {
+        name: name.clone(),
+        port: Some(port.device().to_owned()),
+        window_bytes: *window_bytes,
+        held_bytes: totals.held_bytes,
+        idle_bytes: totals.idle_bytes,
+        weight: totals.weight,
+        most_held_bytes: totals.most_held_bytes,
+        overdrawn: totals.overdrawn,
+    })
+}
+
 fn pools(shared: Option<&SharedPolicy>, policy: Option<&Policy>) -> Result<Vec<Pool>, Error> {
     let declared = policy.map(Policy::pools).unwrap_or_default();
     // By the whole name: one name may begin with another.
@@ -79,6 +94,7 @@ fn pools(shared: Option<&SharedPolicy>, policy: Option<&Policy>) -> Result<Vec<P
     let pools = used.into_iter().map(|used| Pool {
         window_bytes: window_of(&used.name),
         name: used.name,
+        port: None,
         held_bytes: used.held_bytes,
         idle_bytes: used.idle_bytes,
         weight: used.weight,

@@ -64,6 +64,8 @@ pub struct Event {
 #[derive(Clone, Debug, Serialize)]
 pub struct Pool {
     pub name: String,
+    /// The port of `vcc domain` whose connections share it; None: those of all ports in the kernel.
+    pub port: Option<String>,
     /// None: no rule refers to it any more, but connections still hold some of it.
     pub window_bytes: Option<u32>,
     pub held_bytes: u32,

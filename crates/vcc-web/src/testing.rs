@@ -209,6 +209,7 @@ fn delays(index: u32, second: u64) -> Delays {
 fn pools(second: u64) -> Vec<Pool> {
     let pool = |name: &str, window_bytes, held_bytes, most_held_bytes, overdrawn| Pool {
         name: name.into(),
+        port: None,
         window_bytes,
         held_bytes,
         idle_bytes: held_bytes / 16,
@@ -221,6 +222,7 @@ fn pools(second: u64) -> Vec<Pool> {
         pool("gold", Some(2 << 20), 1_000_000 + wave, 1_950_000, 0),
         pool(HOSTILE, Some(512 << 10), 560_000, 601_000, 41 + second as u32 / 30),
         pool("gone with the last reload", None, 12_000, 90_000, 0),
+        Pool { port: Some("tap7".into()), ..pool("gold", Some(2 << 20), 700_000, 1_300_000, 0) },
     ]
 }
 

@@ -6,7 +6,7 @@ use super::core::{Core, opens};
 use super::{Port, seconds};
 use crate::flow_view::Seen;
 use crate::frame::Direction;
-use crate::pools::PoolTotals;
+use crate::pools::PoolUse;
 use crate::rules::{Rule, RuleTotals, Rules};
 use crate::table::{Entry, FlowId};
 use vcc_engine::FlowKey;
@@ -44,9 +44,10 @@ impl Port {
         self.core.treatments.last_rules()
     }
 
-    /// The pools by name: those of the rules, and others of which connections hold something.
-    pub fn pools(&self) -> impl Iterator<Item = (&str, &PoolTotals)> {
-        self.core.pools.iter()
+    /// The pools of the rules in force, and others of which connections hold something.
+    pub fn pools(&self) -> Vec<PoolUse> {
+        let rules = self.core.treatments.rules().map(|(rule, _)| &rule.params);
+        self.core.pools.uses(&rules.collect::<Vec<_>>()).collect()
     }
 
     /// The flows in order of their keys, with what the port has of them.

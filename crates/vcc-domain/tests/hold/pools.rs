@@ -108,8 +108,9 @@ impl Shared {
     }
 
     fn totals(&self, pool: usize) -> PoolTotals {
-        let mut all = self.guest.port.pools();
-        *all.find(|(name, _)| *name == POOLS[pool]).expect("a pool").1
+        let all = self.guest.port.pools().into_iter();
+        let mut all = all.filter(|it| it.name == POOLS[pool]).map(|it| it.totals);
+        all.next().unwrap_or_default()
     }
 
     #[track_caller]

@@ -193,11 +193,19 @@ fn spread(
     });
 }
 
+/// The labels of a metric stay, so the name says whose pool it is.
+fn pool_label(pool: &Pool) -> String {
+    match &pool.port {
+        Some(port) => format!("{} at {port}", pool.name),
+        None => pool.name.clone(),
+    }
+}
+
 fn pools(text: &mut Text, pools: &[Pool]) {
     text.family(&m::POOL_WINDOW, |samples| {
         for pool in pools {
             if let Some(window_bytes) = pool.window_bytes {
-                samples.add([&pool.name], window_bytes.into());
+                samples.add([&pool_label(pool)], window_bytes.into());
             }
         }
     });
@@ -210,7 +218,7 @@ fn pools(text: &mut Text, pools: &[Pool]) {
     ];
     for (metric, value) in of_pool {
         text.family(metric, |samples| {
-            pools.iter().for_each(|pool| samples.add([&pool.name], value(pool) as f64));
+            pools.iter().for_each(|pool| samples.add([&pool_label(pool)], value(pool) as f64));
         });
     }
 }

@@ -141,6 +141,7 @@ fn values_are_the_snapshots() {
     let expected = expected.filter(|flow| flow.state.stage() == vcc_engine::Stage::Established);
     assert_eq!(value(&parsed, "vcc_port_flows", &established), expected.count() as f64);
     assert_eq!(value(&parsed, "vcc_pool_window_bytes", &[("pool", "gold")]), f64::from(2 << 20));
+    assert_eq!(value(&parsed, "vcc_pool_held_bytes", &[("pool", "gold at tap7")]), 700_000.0);
     assert_eq!(value(&parsed, "vcc_policy_reloads_total", &[("result", "failed")]), 1.0);
     assert_eq!(value(&parsed, "vcc_ports", &[("state", "failed")]), 1.0);
     assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 1.0);

@@ -4,6 +4,7 @@ mod run;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use vcc_domain::PoolUse;
 use vcc_engine::{Mode, Params, Underlay, sys};
 
 use crate::common::rng::Rng;
@@ -85,15 +86,16 @@ fn every_law_holds_in_a_pool() {
         let run = run_under(seed, rules, |run| {
             (0..STEPS).for_each(|_| run.step());
             run.finish();
-            let pool_bytes = run.pool_bytes();
-            let (_, pool) = run.guest.port.pools().next().expect("a pool");
-            let is_within = pool.most_held_bytes <= pool_bytes;
+            let [PoolUse { window_bytes, totals: pool, .. }] = &run.guest.port.pools()[..] else {
+                panic!("one pool");
+            };
+            let is_within = Some(pool.most_held_bytes) <= *window_bytes;
             assert!(is_within || pool.overdrawn > 0, "{pool:?}");
             run.guest.port.has_gone();
-            let (_, pool) = run.guest.port.pools().next().expect("a pool");
+            let pool = run.guest.port.pools()[0].totals;
             assert_eq!((pool.held_bytes, pool.idle_bytes, pool.weight), (0, 0, 0));
         });
-        let (_, pool) = run.guest.port.pools().next().expect("a pool");
+        let pool = run.guest.port.pools()[0].totals;
         held_bytes += u64::from(pool.most_held_bytes);
         overdrawn += u64::from(pool.overdrawn);
     }

@@ -139,11 +139,6 @@ impl Run {
         assert!(granted_bytes <= self.size_bytes, "{granted_bytes} granted");
     }
 
-    /// The size of the pool of the first rule.
-    pub fn pool_bytes(&self) -> u32 {
-        self.guest.port.rules().next().map_or(0, |(rule, _)| rule.params.0.pool_bytes)
-    }
-
     fn wait(&mut self) {
         let ms = match self.rng.range(0, 4) {
             0 => self.rng.range(0, 3),
