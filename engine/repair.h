@@ -58,8 +58,8 @@ struct vcc_repair {
 /* Doublings of the RTO; its maximum is reached before. */
 #define TIMEOUTS_MAX 16u
 /*
- * What was promised (split.h) is given up after this time without an answer, as a host would (R2 of
- * RFC 9293, 3.8.3; Linux: tcp_retries2, 924.6 s).
+ * What is repaired is given up after this time without an answer, as by a host (R2 of RFC 9293,
+ * 3.8.3; Linux: tcp_retries2, 924.6 s).
  */
 #define GIVE_UP_US (15u * 60 * 1000000)
 /* Never: no deadline. */
@@ -445,7 +445,7 @@ VCC_INLINE struct vcc_repair_due repair_due(const struct vcc_flow *f, const stru
 		if (probe_in_us < due.in_us)
 			due = (struct vcc_repair_due){ probe_in_us, REPAIR_PROBE };
 	}
-	if (split_owes(f, h) && (give_up_in_us < due.in_us || !give_up_in_us))
+	if (give_up_in_us < due.in_us || !give_up_in_us)
 		due = (struct vcc_repair_due){ give_up_in_us, REPAIR_GIVE_UP };
 	return due;
 }

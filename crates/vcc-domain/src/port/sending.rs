@@ -248,7 +248,7 @@ impl Port {
             Repair::judge(&mut self.core, id);
             match Repair::expire(&mut self.core, id) {
                 Expired::Nothing => {}
-                Expired::GiveUp => self.break_promise(id, out),
+                Expired::GiveUp => self.give_up(id, out),
                 Expired::Again(at) => self.send_again(id, at, out),
                 Expired::Empty(frame, seq) => self.leave_empty(id, frame, seq, out),
             }

@@ -396,6 +396,19 @@ impl Port {
         self.split.refuse(&self.core, broken.promise, slot);
     }
 
+    /// The peer does not answer what the port repairs. Without a promise, nobody is reset: the guest has its
+    /// own timers.
+    pub(super) fn give_up(&mut self, id: FlowId, out: &mut Out) {
+        let Some(entry) = self.core.table.get(id) else { return };
+        let owes = entry.state.split_owes(&entry.held.hold) || entry.snooped.snoop.has_stored();
+        if owes || entry.depends() {
+            return self.break_promise(id, out);
+        }
+        let params = *self.core.treatments.params_of(&entry.state);
+        self.core.table.leave_minisock(id, &params);
+        self.forget(id);
+    }
+
     /// Sends the RSTs again that are due.
     pub(super) fn reset_again(&mut self, out: &mut Out) {
         while let Some(promise) = self.split.ended.next_again(self.core.now_ns) {

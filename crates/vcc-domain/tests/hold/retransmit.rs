@@ -344,3 +344,24 @@ fn a_change_of_the_treatment_gives_the_repair_back_to_the_guest() {
     let _ = guest.send(&ends.data(11 * MSS, MSS_BYTES));
     assert!(guest.port.held_bytes() > MSS);
 }
+
+/// The guest has given up, or is gone: nothing was promised, so nobody is reset.
+#[test]
+fn what_no_peer_answers_is_discarded_after_fifteen_minutes() {
+    let mut ends = sacking();
+    let mut guest = begun(&mut ends, 30);
+    assert!(guest.port.held_bytes() > 0 && guest.port.flows().count() == 1);
+    guest.wait_ms(14 * 60_000);
+    assert_eq!(guest.port.flows().count(), 1, "Linux tries for 924.6 s");
+    guest.left.clear();
+    guest.wait_ms(2 * 60_000);
+    assert_eq!((guest.port.flows().count(), guest.port.held_bytes()), (0, 0));
+    assert!(guest.shown.is_empty(), "the guest got {:?}", guest.shown);
+    assert!(guest.left.iter().all(|frame| {
+        let segment = Segment::read(&frame.bytes).expect("TCP");
+        u32::from(segment.flags) & sys::TCP_RST == 0
+    }));
+    guest.left.clear();
+    guest.wait_ms(60 * 60_000);
+    assert!(guest.left.is_empty(), "it is retransmitted for ever");
+}
