@@ -3,17 +3,39 @@
 #include "tcp.h"
 #include "flood_tcp.h"
 
+#ifdef HAS_CHANNEL
+#include "flood_channel.h"
+
+_Static_assert(sizeof(struct flood_leased) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large");
+
+/* Linux's default of tcp_min_tso_segs. */
+#define MIN_TSO_SEGS 2u
+
+/* TCP asks for it before it sends, also after a pause in which the lease may have ended. */
+SEC("struct_ops") uint32_t BPF_PROG(flood_min_tso_segs, struct sock *sk)
+{
+	flood_look(sk);
+	return MIN_TSO_SEGS;
+}
+#else
 _Static_assert(sizeof(struct flood_connection) <= CA_PRIV_WORDS * sizeof(uint64_t), "too large");
+#endif
 
 SEC("struct_ops") void BPF_PROG(flood_on_init, struct sock *sk)
 {
 	flood_tcp_init(tcp_sk(sk), ca_priv(sk));
+#ifdef HAS_CHANNEL
+	flood_begin(sk);
+#endif
 	/* Small queues and segment sizes follow this rate, and the queue is the driver domain. */
 	sk->sk_pacing_rate = ~0ul;
 }
 
 SEC("struct_ops") void BPF_PROG(flood_cong_control, struct sock *sk)
 {
+#ifdef HAS_CHANNEL
+	flood_look(sk);
+#endif
 	flood_tcp_ack(tcp_sk(sk), ca_priv(sk));
 }
 
@@ -66,4 +88,7 @@ struct tcp_congestion_ops flood = {
 	.cwnd_event = (void *)flood_cwnd_event,
 #endif
 	.undo_cwnd = (void *)flood_undo_cwnd,
+#ifdef HAS_CHANNEL
+	.min_tso_segs = (void *)flood_min_tso_segs,
+#endif
 };

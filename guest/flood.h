@@ -22,6 +22,8 @@
 /* Minimum of ssthresh (RFC 5681, 3.1). */
 #define FLOOD_MIN_SSTHRESH_SEGS 2u
 #define FLOOD_SSTHRESH_INFINITE 0x7fffffffu
+/* Minimum of what the host admits online, or a delayed ACK would end each window. */
+#define FLOOD_MIN_GRANT_SEGS 2u
 
 struct flood {
 	/* NewReno's variables. */
@@ -35,6 +37,8 @@ struct flood {
 	/* Before the last reduction. */
 	uint32_t undo_cwnd_segs;
 	uint32_t undo_ssthresh_segs;
+	/* The window that the host admits online. 0: the host does not hold the connection. */
+	uint32_t host_segs;
 	bool is_online;
 };
 
@@ -67,12 +71,21 @@ static inline void flood_init(struct flood *f, uint32_t initial_segs)
 	f->prr_delivered_segs = 0;
 	f->undo_cwnd_segs = initial_segs;
 	f->undo_ssthresh_segs = FLOOD_SSTHRESH_INFINITE;
+	f->host_segs = FLOOD_CWND_SEGS;
 	f->is_online = true;
+}
+
+/* The window that the host admits by the room that it has for a connection. */
+static inline uint32_t flood_granted_segs(uint32_t grant_bytes, uint32_t mss_bytes)
+{
+	uint32_t segs = mss_bytes ? grant_bytes / mss_bytes : 0;
+
+	return flood_min(flood_max(segs, FLOOD_MIN_GRANT_SEGS), FLOOD_CWND_SEGS);
 }
 
 static inline uint32_t flood_window_segs(const struct flood *f)
 {
-	return f->is_online ? FLOOD_CWND_SEGS : f->cwnd_segs;
+	return f->is_online && f->host_segs ? f->host_segs : f->cwnd_segs;
 }
 
 static inline bool flood_in_slow_start(const struct flood *f)
@@ -182,7 +195,7 @@ static inline uint32_t flood_set_state(struct flood *f, uint8_t state, uint32_t 
 			f->cwnd_segs = f->ssthresh_segs;
 		f->recover_fs_segs = 0;
 		f->is_online = true;
-		return FLOOD_CWND_SEGS;
+		return flood_window_segs(f);
 	case TCP_CA_Loss:
 		/* The path's MTU has shrunk: segments go again, but the window stays. */
 		if (f->is_online) {

@@ -28,6 +28,22 @@ static inline uint32_t flood_in_flight_segs(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
+/*
+ * The host admits a window of host_segs from now on, or none of its own (0). A reduction goes on by
+ * NewReno's window.
+ */
+static inline void flood_tcp_set_host(struct tcp_sock *tp, struct flood_connection *ca,
+				      uint32_t host_segs)
+{
+	struct flood *law = &ca->law;
+
+	if (host_segs == law->host_segs)
+		return;
+	law->host_segs = host_segs;
+	if (law->is_online)
+		flood_set_cwnd(tp, flood_window_segs(law));
+}
+
 /* TCP has set the initial window, which is NewReno's. */
 static inline void flood_tcp_init(struct tcp_sock *tp, struct flood_connection *ca)
 {

@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 #include <linux/tcp.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -43,8 +44,21 @@ enum tcp_ca_event {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct in6_addr {
+	union {
+		uint32_t u6_addr32[4];
+	} in6_u;
+};
+
 struct sock_common {
+	uint32_t skc_daddr;
+	uint32_t skc_rcv_saddr;
+	uint16_t skc_dport;
+	uint16_t skc_num;
+	uint16_t skc_family;
 	unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {
@@ -69,6 +83,7 @@ struct tcp_sock {
 	uint32_t snd_ssthresh;
 	uint32_t snd_una;
 	uint32_t snd_nxt;
+	uint32_t mss_cache;
 	uint32_t rcv_nxt;
 	uint32_t segs_out;
 	uint32_t packets_out;
@@ -113,6 +128,7 @@ struct tcp_congestion_ops {
 	void (*in_ack_event)(struct sock *sk, uint32_t flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	uint32_t (*undo_cwnd)(struct sock *sk);
+	uint32_t (*min_tso_segs)(struct sock *sk);
 };
 
 /* The kernel's functions. */

@@ -18,6 +18,30 @@ pub enum Error {
     )]
     NoProvider { name: String, why: String, module: String, release: String },
 
+    #[error(
+        "a channel to the host needs `{name}` as BPF, and it is not: {why}; without `--channel`, it needs a host that \
+         holds all connections of this guest"
+    )]
+    ChannelNeedsBpf { name: String, why: String },
+
+    #[error(
+        "`{name}` is registered {how} a channel to the host: end that first (`systemctl stop {unit}`, or \
+         `vcc-guest remove`), and try again"
+    )]
+    OtherForm { name: String, how: &'static str, unit: &'static str },
+
+    #[error(
+        "cannot open the channel {path}: {source}; the virtual machine needs a virtserialport with \
+         name=org.vcc.flood, which no other process uses", path = path.display()
+    )]
+    Channel { path: PathBuf, source: io::Error },
+
+    #[error("cannot follow the channel: {why}")]
+    Follow { why: String },
+
+    #[error("the kernel does not take what the host reports: {why}")]
+    Report { why: String },
+
     #[error("another process has just registered a congestion control `{name}`: try again")]
     Taken { name: String },
 

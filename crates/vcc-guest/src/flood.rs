@@ -1,8 +1,9 @@
 //! vFlood's congestion control in this guest: registered, the default, and removed again.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,11 @@ use serde::Serialize;
 use vcc_port::lock::Lock;
 use vcc_port::open_own_directory;
 
+use crate::channel::{self, FLOWS, FollowError, Heard, LEASES, Reports};
 use crate::connections::Connections;
 use crate::default::{DefaultControl, Restored};
 use crate::kernel;
+use crate::list::LEASED_FLOOD;
 use crate::module::{Module, Presence, Unloading};
 use crate::pins::{Found, Pins};
 use crate::{Error, Result, find};
@@ -37,6 +40,15 @@ pub struct Flood {
     default: DefaultControl,
     pins: Pins,
     module: Module,
+}
+
+/// On what its window depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The host is taken to hold each connection.
+    Unconditional,
+    /// On what the host reports on a channel: without news, it is NewReno.
+    Leased,
 }
 
 /// What registers it.
@@ -135,13 +147,13 @@ impl Flood {
 
     /// Registers it unless it is registered, and makes it the default of new connections. If it is only to be
     /// available, the default before is the default again.
-    pub fn install(&self, only_available: bool) -> Result<Installed> {
+    pub fn install(&self, form: Form, only_available: bool) -> Result<Installed> {
         let _lock = self.lock()?;
         let found = self.provider()?;
         let was_registered = found.is_some();
         let provider = match found {
-            Some(provider) => provider,
-            None => self.register()?,
+            Some(provider) => self.in_form(form, provider)?,
+            None => self.register(form)?,
         };
         if only_available {
             self.default.give_back(&self.name, &self.available()?)?;
@@ -150,6 +162,26 @@ impl Flood {
         }
         let (default, before) = (self.default.current()?, self.default.before()?);
         Ok(Installed { provider, was_registered, default, before })
+    }
+
+    /// Gives connections the windows that the host reports on the channel, and NewReno's without its news, until
+    /// `stop` is readable. It must be installed in the form that needs a lease.
+    pub fn follow(
+        &self,
+        channel: &Path,
+        stop: &impl AsRawFd,
+        report: impl FnMut(Heard),
+    ) -> Result<()> {
+        let reports = Reports::open(&self.pins.leases(), &self.pins.flows())?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+        channel::follow(reports, || options.open(channel), stop, report).map_err(
+            |error| match error {
+                FollowError::Open(source) => Error::Channel { path: channel.into(), source },
+                FollowError::Wait(error) => Error::Follow { why: error.to_string() },
+                FollowError::Here(error) => error,
+            },
+        )
     }
 
     /// Makes the default before the default again, and unregisters it. Connections keep it to their end.
@@ -224,16 +256,39 @@ impl Flood {
         }))
     }
 
-    /// By BPF, or else by the module.
-    fn register(&self) -> Result<Provider> {
+    /// What registers it, if that is in this form.
+    fn in_form(&self, form: Form, provider: Provider) -> Result<Provider> {
+        let has = match &provider {
+            Provider::Bpf(_) if self.pins.needs_lease() => Form::Leased,
+            _ => Form::Unconditional,
+        };
+        let other = |how, unit| Error::OtherForm { name: self.name.clone(), how, unit };
+        match (form, has) {
+            (Form::Leased, Form::Unconditional) if !matches!(provider, Provider::Bpf(_)) => {
+                Err(Error::ChannelNeedsBpf {
+                    name: self.name.clone(),
+                    why: format!("another provider has registered it ({})", provider.word()),
+                })
+            }
+            (Form::Leased, Form::Unconditional) => Err(other("without", "vcc-guest")),
+            (Form::Unconditional, Form::Leased) => Err(other("with", "vcc-guest-channel")),
+            _ => Ok(provider),
+        }
+    }
+
+    /// By BPF, or else by the module, which has no channel.
+    fn register(&self, form: Form) -> Result<Provider> {
         let why = match kernel::struct_ops(&self.btf) {
             Err(why) => why,
-            Ok(_) => match self.register_bpf() {
+            Ok(_) => match self.register_bpf(form) {
                 Ok(pin) => return Ok(Provider::Bpf(pin)),
                 Err(error) if !is_of_the_kernel(&error) => return Err(error),
                 Err(error) => in_a_guest(error),
             },
         };
+        if form == Form::Leased {
+            return Err(Error::ChannelNeedsBpf { name: self.name.clone(), why });
+        }
         let failed = |module| Error::NoProvider {
             name: self.name.clone(),
             why,
@@ -250,16 +305,26 @@ impl Flood {
     }
 
     /// Returns the path of the pin.
-    fn register_bpf(&self) -> Result<PathBuf> {
-        let control = find(NAME).expect("it is in the list");
-        // Of an interrupted registration, or detached by others: nothing is registered under the name.
-        self.pins.remove()?;
-        self.pins.create_directory()?;
+    fn register_bpf(&self, form: Form) -> Result<PathBuf> {
+        let (control, maps) = match form {
+            Form::Unconditional => (find(NAME).expect("it is in the list"), vec![]),
+            Form::Leased => {
+                let maps = vec![(LEASES, self.pins.leases()), (FLOWS, self.pins.flows())];
+                (&LEASED_FLOOD, maps)
+            }
+        };
+        let begin = || {
+            // Of an interrupted registration, or detached by others: nothing is registered under the name.
+            self.pins.remove()?;
+            self.pins.create_directory()
+        };
+        begin()?;
         let (link, map) = (self.pins.link(), self.pins.map());
-        let registered = match control.register_pinned(&self.name, &link) {
+        let registered = match control.register_pinned(&self.name, &link, &maps) {
             // Kernels before 6.4 refuse struct_ops with links. Others refuse both for the same reason.
             Err(error) if is_of_the_kernel(&error) => {
-                return self.conclude(control.register_map_pinned(&self.name, &map), map);
+                begin()?;
+                return self.conclude(control.register_map_pinned(&self.name, &map, &maps), map);
             }
             other => other,
         };
@@ -267,10 +332,12 @@ impl Flood {
     }
 
     fn conclude(&self, registered: Result<bool>, pin: PathBuf) -> Result<PathBuf> {
-        match registered? {
-            true => Ok(pin),
-            false => Err(Error::Taken { name: self.name.clone() }),
+        if let Ok(true) = registered {
+            return Ok(pin);
         }
+        // The first error is reported.
+        let _ = self.pins.remove();
+        Err(registered.err().unwrap_or_else(|| Error::Taken { name: self.name.clone() }))
     }
 
     fn wait_until_gone(&self) -> Result<()> {

@@ -60,6 +60,13 @@ congestion_controls! {
     "flood" or "flood_tx_start";
 }
 
+/// `flood` in the form whose window depends on what the host reports (guest/flood_channel.h).
+pub(crate) static LEASED_FLOOD: CongestionControl = CongestionControl {
+    name: "flood",
+    object: object!("flood_channel"),
+    object_with_tx_start: Some(object!("flood_channel_tx_start")),
+};
+
 /// The names of the congestion controls of `guest/`.
 pub fn names() -> &'static [&'static str] {
     NAMES

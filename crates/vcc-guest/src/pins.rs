@@ -37,6 +37,20 @@ impl Pins {
         self.directory.join(format!("{}_map", self.name))
     }
 
+    /// Of the maps of a congestion control that needs a lease.
+    pub fn leases(&self) -> PathBuf {
+        self.directory.join(format!("{}_leases", self.name))
+    }
+
+    pub fn flows(&self) -> PathBuf {
+        self.directory.join(format!("{}_flows", self.name))
+    }
+
+    /// Is what is pinned in need of a lease?
+    pub fn needs_lease(&self) -> bool {
+        self.leases().exists()
+    }
+
     pub fn find(&self) -> Result<Found> {
         for path in [self.link(), self.map()] {
             match fs::symlink_metadata(&path) {
@@ -69,6 +83,9 @@ impl Pins {
         if fs::symlink_metadata(&map).is_ok() {
             unregister(&map).map_err(|e| Error::file("unregister", &map, e))?;
             remove_if_there(&map).map_err(|e| Error::file("remove", &map, e))?;
+        }
+        for path in [self.leases(), self.flows()] {
+            remove_if_there(&path).map_err(|e| Error::file("remove", path, e))?;
         }
         match fs::remove_dir(&self.directory) {
             Err(e) if e.kind() != ErrorKind::NotFound => {

@@ -1,6 +1,6 @@
 //! Congestion controls in the kernel's TCP.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libbpf_rs::{ErrorKind, Link, MapCore, MapMut, MapType, Object, OpenMapMut, OpenObject};
 use vcc_port::object;
@@ -22,18 +22,33 @@ impl CongestionControl {
         self.attach(&mut map)
     }
 
-    /// Registers it under a name by a link that is pinned. False if the name is taken.
-    pub(crate) fn register_pinned(&self, kernel_name: &str, pin: &Path) -> Result<bool> {
-        let Some(mut link) = self.register(kernel_name)? else { return Ok(false) };
+    /// Registers it under a name by a link that is pinned, as are these of its maps, by their names. False if
+    /// the name is taken.
+    pub(crate) fn register_pinned(
+        &self,
+        kernel_name: &str,
+        pin: &Path,
+        maps: &[(&str, PathBuf)],
+    ) -> Result<bool> {
+        let mut object = self.load(self.object_of_kernel(), kernel_name)?;
+        self.pin_maps(&mut object, maps)?;
+        let mut map = operations(&mut object).ok_or_else(|| self.has_no_operations())?;
+        let Some(mut link) = self.attach(&mut map)? else { return Ok(false) };
         link.pin(pin)
             .map_err(|e| self.failed(format!("cannot pin it at {}: {e:#}", pin.display())))?;
         Ok(true)
     }
 
     /// For kernels before 6.4, which have no such links: registers it under a name by its map, which is
-    /// pinned. False if the name is taken.
-    pub(crate) fn register_map_pinned(&self, kernel_name: &str, pin: &Path) -> Result<bool> {
+    /// pinned, as are these others. False if the name is taken.
+    pub(crate) fn register_map_pinned(
+        &self,
+        kernel_name: &str,
+        pin: &Path,
+        maps: &[(&str, PathBuf)],
+    ) -> Result<bool> {
         let mut object = self.load(&without_link(self.object_of_kernel()), kernel_name)?;
+        self.pin_maps(&mut object, maps)?;
         let mut map = operations(&mut object).ok_or_else(|| self.has_no_operations())?;
         // First, since it stays registered beyond this process.
         map.pin(pin)
@@ -67,6 +82,18 @@ impl CongestionControl {
         let mut open = object::open(bytes, &what)?;
         self.rename(&mut open, kernel_name)?;
         Ok(object::load(open, &what)?)
+    }
+
+    fn pin_maps(&self, object: &mut Object, maps: &[(&str, PathBuf)]) -> Result<()> {
+        for (name, path) in maps {
+            let map = object.maps_mut().find(|map| map.name() == *name);
+            let mut map =
+                map.ok_or_else(|| self.failed(format!("its object has no map {name}")))?;
+            map.pin(path).map_err(|e| {
+                self.failed(format!("cannot pin its map at {}: {e:#}", path.display()))
+            })?;
+        }
+        Ok(())
     }
 
     fn attach(&self, map: &mut MapMut<'_>) -> Result<Option<Link>> {

@@ -1,9 +1,12 @@
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use vcc_command::output;
-use vcc_guest::{Flood, Installed};
+use vcc_guest::{Flood, Form, Heard, Installed};
 
-use crate::{by, require_root};
+use crate::signals::Signals;
+use crate::{by, remove, require_root};
 
 /// Register the congestion control `flood`, and make it the default of new connections
 ///
@@ -11,14 +14,26 @@ use crate::{by, require_root};
 /// `vcc-guest remove` or the end of this boot. Connections that exist keep their congestion control. The default is
 /// that of the command's network namespace; namespaces that are made meanwhile, as for containers, inherit it.
 ///
-/// WARNING: a connection under it has a window of 512 segments from its first on, and leaves congestion control
-/// to the host. Use it only behind `vcc domain --act hold`; elsewhere it floods the network.
+/// WARNING: without --channel, a connection under it has a window of 512 segments from its first on, and leaves
+/// congestion control to the host. Use it only behind `vcc domain --act hold`; elsewhere it floods the network.
+///
+/// With --channel, the command stays in the foreground, and the host (`vcc domain --channel`) reports which
+/// connections it holds. The others, and all if the host reports nothing for two seconds, have the window of
+/// NewReno. The end of the command does what `vcc-guest remove` does.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Only register it, for programs and routes that choose it by name
     #[arg(long)]
     available: bool,
+
+    /// Follow what the host reports on this channel [default: /dev/virtio-ports/org.vcc.flood]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true,
+        default_missing_value = CHANNEL)]
+    channel: Option<PathBuf>,
 }
+
+/// The virtual machine's port.
+const CHANNEL: &str = "/dev/virtio-ports/org.vcc.flood";
 
 const WARNING: &str = "warning: new connections now leave congestion control to the host; unless it has \
                        `vcc domain --act hold` in front of this guest, they flood the network: \
@@ -26,12 +41,33 @@ const WARNING: &str = "warning: new connections now leave congestion control to 
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     require_root("register a congestion control")?;
-    let installed = Flood::here()?.install(arguments.available)?;
+    let flood = Flood::here()?;
+    if let Some(channel) = &arguments.channel {
+        follow(&flood, arguments.available, channel)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let installed = flood.install(Form::Unconditional, arguments.available)?;
     output::say(&report(&installed, arguments.available));
     if !arguments.available {
         output::complain(WARNING);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn follow(flood: &Flood, only_available: bool, channel: &Path) -> anyhow::Result<()> {
+    let stop = Signals::block().context("cannot wait for signals")?;
+    let installed = flood.install(Form::Leased, only_available)?;
+    output::say(&report(&installed, only_available));
+    let path = channel.display();
+    output::say(&format!("its window is NewReno's until the host reports on {path}\n"));
+    flood.follow(channel, &stop, |heard| match heard {
+        Heard::Up => output::say(&format!("the host reports on {path}\n")),
+        Heard::Down { why, malformed, repaired_losses } => output::complain(&format!(
+            "{path}: {why} ({malformed} malformed messages so far, and {repaired_losses} losses that the host has \
+             repaired); the window of all connections is NewReno's until the host reports again"
+        )),
+    })?;
+    remove::run_on(flood)
 }
 
 fn report(installed: &Installed, only_available: bool) -> String {

@@ -2,6 +2,7 @@
 
 mod flood;
 mod remove;
+mod signals;
 mod status;
 
 use std::process::ExitCode;
@@ -15,7 +16,8 @@ use vcc_guest::Provider;
 /// Install vFlood's congestion control in this guest, for a host whose `vcc domain` holds its segments
 ///
 /// With it, the host controls congestion for this guest, also while the guest's virtual CPU waits for a core.
-/// On a host without `vcc domain --act hold` in front of this guest, it floods the guest's network.
+/// On a host without `vcc domain --act hold` in front of this guest, it floods the guest's network, unless
+/// `flood --channel` is used.
 #[derive(Parser)]
 #[command(name = "vcc-guest", version, propagate_version = true, subcommand_required = true)]
 struct Cli<Commands: Subcommand = Any> {

@@ -13,8 +13,13 @@ pub struct Arguments {}
 
 pub fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
     require_root("unregister a congestion control")?;
-    output::say(&report(&Flood::here()?.remove()?));
+    run_on(&Flood::here()?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+pub fn run_on(flood: &Flood) -> anyhow::Result<()> {
+    output::say(&report(&flood.remove()?));
+    Ok(())
 }
 
 fn report(removed: &Removed) -> String {

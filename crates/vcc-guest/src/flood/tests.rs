@@ -11,6 +11,8 @@ use vcc_testing::on_a_host;
 
 use super::*;
 
+mod leased;
+
 /// A guest of files, whose kernel has no BTF.
 struct Guest {
     flood: Flood,
@@ -77,7 +79,7 @@ fn the_module_takes_the_place_of_struct_ops() {
     let guest = Guest::new();
     for _ in 0..2 {
         for was_registered in [false, true] {
-            let installed = guest.flood.install(false).expect("installed");
+            let installed = guest.flood.install(Form::Unconditional, false).expect("installed");
             assert_eq!(installed.provider, Provider::Module);
             assert_eq!(installed.was_registered, was_registered);
             assert_eq!(
@@ -98,20 +100,22 @@ fn the_module_takes_the_place_of_struct_ops() {
 fn without_struct_ops_and_module_nothing_changes() {
     let guest = Guest::new();
     guest.write("no-module", "");
-    let error = guest.flood.install(false).expect_err("no provider").to_string();
+    let error =
+        guest.flood.install(Form::Unconditional, false).expect_err("no provider").to_string();
     let parts =
         ["has no BTF", "Module tcp_flood not found", "`dkms install vcc-flood/", "linux-headers-"];
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     assert_eq!(guest.default(), "cubic");
     fs::remove_file(guest.path("modprobe")).expect("removed");
-    let error = guest.flood.install(false).expect_err("no modprobe").to_string();
+    let error =
+        guest.flood.install(Form::Unconditional, false).expect_err("no modprobe").to_string();
     assert!(error.contains("cannot run `") && error.contains("modprobe tcp_flood`"), "{error}");
 }
 
 #[test]
 fn a_module_in_use_stays_but_is_not_the_default() {
     let guest = Guest::new();
-    guest.flood.install(false).expect("installed");
+    guest.flood.install(Form::Unconditional, false).expect("installed");
     guest.write("modules/tcp_flood/refcnt", "3\n");
     let removed = guest.flood.remove().expect("the default, at least");
     assert_eq!((removed.default, removed.unregistered), (to("cubic"), Unregistered::InUse(3)));
@@ -124,11 +128,11 @@ fn a_module_in_use_stays_but_is_not_the_default() {
 #[test]
 fn available_alone_changes_no_default_and_gives_one_back() {
     let guest = Guest::new();
-    let installed = guest.flood.install(true).expect("installed");
+    let installed = guest.flood.install(Form::Unconditional, true).expect("installed");
     assert_eq!((installed.default.as_str(), guest.default().as_str()), ("cubic", "cubic"));
-    guest.flood.install(false).expect("the default");
+    guest.flood.install(Form::Unconditional, false).expect("the default");
     assert_eq!(guest.default(), "flood");
-    let installed = guest.flood.install(true).expect("available");
+    let installed = guest.flood.install(Form::Unconditional, true).expect("available");
     assert_eq!((installed.default.as_str(), installed.before), ("cubic", None));
     assert_eq!(guest.flood.status().expect("a status").registered, Some("module"));
 }
@@ -141,7 +145,10 @@ fn what_others_have_registered_stays() {
         if built_in {
             fs::create_dir(guest.path("modules/tcp_flood")).expect("a directory");
         }
-        assert_eq!(guest.flood.install(false).expect("the default").provider, provider);
+        assert_eq!(
+            guest.flood.install(Form::Unconditional, false).expect("the default").provider,
+            provider
+        );
         let removed = guest.flood.remove().expect("the default");
         assert_eq!(
             (removed.default, removed.unregistered),
@@ -182,7 +189,7 @@ fn bpf_outlives_what_registered_it_until_it_is_removed() {
     on_a_kernel('a', |guest| {
         let pin = guest.flood.pins.link();
         for was_registered in [false, true] {
-            let installed = guest.flood.install(false).expect("installed");
+            let installed = guest.flood.install(Form::Unconditional, false).expect("installed");
             assert_eq!(installed.provider, Provider::Bpf(pin.clone()));
             assert_eq!(installed.was_registered, was_registered);
             assert_eq!(guest.default(), guest.flood.name);
@@ -206,9 +213,9 @@ fn a_pin_without_registration_is_replaced_and_removed() {
             link.detach().expect("detached");
             guest.flood.wait_until_gone().expect("gone");
         };
-        guest.flood.install(true).expect("installed");
+        guest.flood.install(Form::Unconditional, true).expect("installed");
         detach();
-        assert!(!guest.flood.install(true).expect("again").was_registered);
+        assert!(!guest.flood.install(Form::Unconditional, true).expect("again").was_registered);
         assert!(guest.flood.is_registered().expect("a list"));
         detach();
         assert_eq!(guest.flood.remove().expect("removed").unregistered, Unregistered::WasNot);
@@ -221,7 +228,10 @@ fn kernels_without_links_have_a_map_instead() {
         let Flood { name, pins, .. } = &guest.flood;
         let register = || {
             pins.create_directory().expect("a directory");
-            find(NAME).expect("known").register_map_pinned(name, &pins.map()).expect("registered")
+            find(NAME)
+                .expect("known")
+                .register_map_pinned(name, &pins.map(), &[])
+                .expect("registered")
         };
         assert!(register());
         assert_eq!(guest.flood.provider().expect("found"), Some(Provider::Bpf(pins.map())));
@@ -237,8 +247,8 @@ fn kernels_without_links_have_a_map_instead() {
         assert_eq!(guest.flood.remove().expect("removed").unregistered, Unregistered::WasNot);
 
         // A name that is taken leaves no pin.
-        guest.flood.install(true).expect("installed");
-        let taken = find(NAME).expect("known").register_map_pinned(name, &pins.map());
+        guest.flood.install(Form::Unconditional, true).expect("installed");
+        let taken = find(NAME).expect("known").register_map_pinned(name, &pins.map(), &[]);
         assert!(!taken.expect("no error"));
         assert!(!pins.map().exists());
         guest.flood.remove().expect("removed");

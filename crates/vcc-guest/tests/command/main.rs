@@ -31,6 +31,7 @@ fn help_names_the_commands_and_the_danger() {
     assert!(help.contains("floods the guest's network") && !help.contains("generate"), "{help}");
     let help = guest("flood --help").well();
     assert!(help.contains("WARNING") && help.contains("`vcc domain --act hold`"), "{help}");
+    assert!(help.contains("--channel[=<PATH>]") && help.contains("/dev/virtio-ports/"), "{help}");
     let version = format!("vcc-guest {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(guest("--version").well(), version);
 }
@@ -41,6 +42,7 @@ fn wrong_arguments() {
     for (arguments, expected) in [
         ("flod", "'flod'"),
         ("flood now", "'now'"),
+        ("flood --channel /dev/null", "'/dev/null'"),
         ("remove --all", "'--all'"),
         ("status x", "'x'"),
     ] {
@@ -55,7 +57,7 @@ fn only_root_changes_anything() {
     // SAFETY: the call cannot fail.
     let is_root = unsafe { libc::geteuid() } == 0;
     let before = fs::read_to_string(DEFAULT).expect("a default");
-    for arguments in ["flood", "flood --available", "remove"] {
+    for arguments in ["flood", "flood --available", "flood --channel", "remove"] {
         // As another user, a binary in a directory of root's cannot be run by its path.
         let mut command = Command::new("/proc/self/fd/3");
         let binary = fs::File::open(env!("CARGO_BIN_EXE_vcc-guest")).expect("the command");

@@ -1,4 +1,4 @@
-use crate::native::{FloodAck, FloodState};
+use crate::native::{FloodAck, FloodState, flood_granted_segs};
 
 const FLOOD_CWND_SEGS: u32 = 512;
 const INITIAL_SEGS: u32 = 10;
@@ -200,4 +200,86 @@ fn an_idle_newreno_window_restarts() {
     small.set_state(OPEN, 1);
     small.restart(3);
     assert_eq!(small.cwnd_segs, 5, "the restart window is no larger than cwnd");
+}
+
+#[test]
+fn a_grant_is_a_window_of_2_to_512_segments() {
+    const MSS_BYTES: u32 = 1448;
+    for (grant_bytes, expected_segs) in [
+        (0, 2),
+        (MSS_BYTES * 3 - 1, 2),
+        (MSS_BYTES * 3, 3),
+        (MSS_BYTES * 512 - 1, 511),
+        (MSS_BYTES * 513, FLOOD_CWND_SEGS),
+        (u32::MAX, FLOOD_CWND_SEGS),
+    ] {
+        assert_eq!(flood_granted_segs(grant_bytes, MSS_BYTES), expected_segs, "{grant_bytes}");
+    }
+    assert_eq!(flood_granted_segs(u32::MAX, 0), 2, "before the MSS is known");
+}
+
+/// Without a host that holds, it is NewReno, in every state.
+#[test]
+fn without_a_host_that_holds_the_window_is_newrenos() {
+    let mut state = FloodState::new(INITIAL_SEGS);
+    state.host_segs = 0;
+    assert_eq!(state.window_segs(), INITIAL_SEGS);
+    assert_eq!(state.on_ack(delivers(10)), 20);
+    assert_eq!(state.set_state(DISORDER, 20), 20);
+    assert_eq!(state.set_state(OPEN, 20), 20);
+    state.reduce();
+    state.set_state(RECOVERY, 11);
+    assert_eq!(state.set_state(OPEN, 11), 10);
+    assert_eq!(state.window_segs(), 10);
+    state.restart(1);
+    assert_eq!(state.undo(), 20);
+}
+
+/// A window of the host replaces NewReno's where the host holds, and NewReno's comes back with all that it has
+/// gained and lost meanwhile.
+#[test]
+fn the_window_changes_with_the_host() {
+    let mut state = at(40);
+    state.host_segs = 100;
+    assert_eq!((state.window_segs(), state.on_ack(delivers(10))), (100, 100));
+    state.host_segs = 0;
+    assert_eq!(state.window_segs(), 50);
+    state.host_segs = 30;
+    assert_eq!(state.window_segs(), 30, "a grant below NewReno's window is obeyed, too");
+    state.reduce();
+    state.host_segs = 200;
+    assert_eq!(state.window_segs(), 50, "a loss is repaired by NewReno's window");
+    state.set_state(RECOVERY, 1);
+    assert_eq!(state.set_state(OPEN, 1), 200);
+}
+
+/// Law: a grant that has shrunk is not used. Online, whatever comes, the window is at most the grant.
+#[test]
+fn a_withdrawn_grant_is_not_used() {
+    let mut random = 1u32;
+    let mut next = move |below: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) % below
+    };
+    let (mut state, mut window_segs) = (FloodState::new(INITIAL_SEGS), FLOOD_CWND_SEGS);
+    for step in 0..100_000 {
+        let in_flight_segs = next(600);
+        match next(8) {
+            0 => {
+                state.host_segs = flood_granted_segs(next(1_000_000), 1448);
+                window_segs = state.window_segs();
+            }
+            1 => {
+                state.reduce();
+            }
+            2 => window_segs = state.set_state(OPEN, window_segs),
+            3 => window_segs = state.set_state(DISORDER, window_segs),
+            4 => window_segs = state.undo(),
+            5 => state.restart(next(3)),
+            _ => window_segs = state.on_ack(FloodAck { in_flight_segs, ..delivers(next(50)) }),
+        }
+        if state.is_online && state.recover_fs_segs == 0 {
+            assert!(window_segs <= in_flight_segs.max(state.host_segs), "step {step}: {state:?}");
+        }
+    }
 }

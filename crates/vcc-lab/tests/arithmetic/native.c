@@ -46,6 +46,16 @@ void native_flood_restart(struct flood *f, uint32_t rtos)
 	flood_restart(f, rtos);
 }
 
+uint32_t native_flood_granted_segs(uint32_t grant_bytes, uint32_t mss_bytes)
+{
+	return flood_granted_segs(grant_bytes, mss_bytes);
+}
+
+uint32_t native_flood_window_segs(const struct flood *f)
+{
+	return flood_window_segs(f);
+}
+
 uint32_t native_highspeed_row(uint32_t cwnd_segs)
 {
 	return highspeed_row(cwnd_segs);

@@ -12,6 +12,7 @@ pub struct FloodState {
     prr_delivered_segs: u32,
     undo_cwnd_segs: u32,
     undo_ssthresh_segs: u32,
+    pub host_segs: u32,
     pub is_online: bool,
 }
 
@@ -69,6 +70,8 @@ mod c {
         pub safe fn native_flood_undo(f: &mut FloodState) -> u32;
         pub safe fn native_flood_set_state(f: &mut FloodState, state: u8, cwnd_segs: u32) -> u32;
         pub safe fn native_flood_restart(f: &mut FloodState, rtos: u32);
+        pub safe fn native_flood_granted_segs(grant_bytes: u32, mss_bytes: u32) -> u32;
+        pub safe fn native_flood_window_segs(f: &FloodState) -> u32;
         pub safe fn native_highspeed_row(cwnd_segs: u32) -> u32;
         pub fn native_highspeed_row_cwnd_segs(row: u32) -> u32;
         pub safe fn native_highspeed_a_segs(row: u32) -> u32;
@@ -91,7 +94,7 @@ mod c {
 
 pub use c::{
     native_dctcp_next_alpha as dctcp_next_alpha, native_dctcp_reduced_segs as dctcp_reduced_segs,
-    native_highspeed_a_segs as highspeed_a_segs,
+    native_flood_granted_segs as flood_granted_segs, native_highspeed_a_segs as highspeed_a_segs,
     native_highspeed_reduced_segs as highspeed_reduced_segs, native_highspeed_row as highspeed_row,
 };
 
@@ -133,6 +136,10 @@ impl FloodState {
 
     pub fn restart(&mut self, rtos: u32) {
         c::native_flood_restart(self, rtos);
+    }
+
+    pub fn window_segs(&self) -> u32 {
+        c::native_flood_window_segs(self)
     }
 }
 
