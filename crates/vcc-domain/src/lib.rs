@@ -57,7 +57,7 @@ pub use handover::CannotTakeOver;
 pub use hold::{BufferSpec, Occupancy};
 pub use ledger::{Ledger, Promise};
 pub use pools::{PoolTotals, PoolUse};
-pub use port::{Arrived, IsnHash, Port, ReceiveRing};
+pub use port::{Arrived, Grant, IsnHash, Port, ReceiveRing};
 pub use receipt::Receipt;
 pub use recording::{Recorded, RecordedAck};
 pub use rules::{Judge, Rule, RuleTotals, Rules};

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use slab::Slab;
 use vcc_engine::{FlowState, Minisock, Params, half_open_max};
@@ -143,6 +144,16 @@ impl Table {
         let mut all: Vec<_> = self.ids.iter().collect();
         all.sort_unstable();
         all.into_iter().map(|(_, id)| *id).collect()
+    }
+
+    /// How many places there are for flows, empty ones included.
+    pub(crate) fn places(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    /// The flows at these places.
+    pub(crate) fn at_places(&self, places: Range<usize>) -> impl Iterator<Item = &Entry> {
+        places.filter_map(|place| self.entries.get(place))
     }
 
     /// Inserts a flow before its first segment, with a deadline. `retire` is called for one that gives way, and
