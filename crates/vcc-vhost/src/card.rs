@@ -6,7 +6,9 @@ use std::sync::{Arc, MutexGuard};
 
 use vcc_domain::{Port, Promise};
 
+use crate::channel::Place;
 use crate::counts::CardCounts;
+use crate::event::Event;
 use crate::turns::Turns;
 
 /// A port with what carries its frames.
@@ -14,6 +16,8 @@ pub(crate) trait Served: Send {
     fn port(&self) -> &Port;
     fn port_mut(&mut self) -> &mut Port;
     fn counts(&self) -> CardCounts;
+    /// To the operator.
+    fn report(&mut self, event: Event);
     /// Ends the connections of another process's ledger.
     fn end_promises(&mut self, promises: Vec<Promise>);
 }
@@ -25,11 +29,12 @@ pub struct Card {
     socket: Arc<Path>,
     /// By its id; 0: none.
     front_end: Arc<AtomicU32>,
+    channel: Place,
 }
 
 impl Card {
     pub(crate) fn new(served: Arc<Turns<dyn Served>>, socket: &Path) -> Self {
-        Card { served, socket: socket.into(), front_end: Arc::default() }
+        Card { served, socket: socket.into(), front_end: Arc::default(), channel: Place::default() }
     }
 
     /// The socket to which the virtual machine monitor connects; empty in front of a device.
@@ -64,6 +69,14 @@ impl Card {
     /// Ends connections to which a process before this one has promised what it did not deliver.
     pub fn end_promises(&self, promises: Vec<Promise>) {
         self.lock().end_promises(promises);
+    }
+
+    pub(crate) fn report(&self, event: Event) {
+        self.lock().report(event);
+    }
+
+    pub(crate) fn channel_place(&self) -> &Place {
+        &self.channel
     }
 
     fn lock(&self) -> MutexGuard<'_, dyn Served + 'static> {

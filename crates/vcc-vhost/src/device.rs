@@ -106,6 +106,10 @@ impl Served for Device {
         self.counts
     }
 
+    fn report(&mut self, event: Event) {
+        Device::report(self, event);
+    }
+
     /// A guest that is not there yet gets the report once it is.
     fn end_promises(&mut self, promises: Vec<Promise>) {
         let mut out = Out::default();

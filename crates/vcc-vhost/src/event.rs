@@ -40,6 +40,12 @@ pub enum Event {
     LeftBehind,
     /// Frames are dropped; reported once for each reason and virtual machine.
     Dropped(&'static str),
+    /// The guest's congestion control follows the channel.
+    ChannelUp,
+    /// It does no more.
+    ChannelDown,
+    /// The channel was closed because of what came over it.
+    ChannelRefused(vcc_channel::Bad),
     /// So many more events happened than are reported.
     LeftOut(u64),
 }
@@ -96,6 +102,13 @@ impl fmt::Display for Event {
                  broken it: {error}"
             ),
             Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
+            Event::ChannelUp => f.write_str("the guest's congestion control follows the channel"),
+            Event::ChannelDown => f.write_str(
+                "the guest's congestion control does not follow the channel any more; its window is NewReno's",
+            ),
+            Event::ChannelRefused(bad) => {
+                write!(f, "closed the channel, because the guest sent {bad}")
+            }
             Event::LeftOut(lines) => write!(f, "left out {lines} lines like the ones before"),
             Event::HandsOver { connections, bytes } => write!(
                 f,

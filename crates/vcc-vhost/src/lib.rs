@@ -6,11 +6,14 @@
 //! guest or front end write makes it fail or work without bounds. The worker keeps no descriptor of
 //! the guest's beyond a frame, so a process that begins anew continues at the used index.
 //!
+//! Beside the card, a channel may report to the guest's congestion control ([`Server::open_channel`]).
+//!
 //! A [`RelayServer`] carries frames between two wires instead: the detour in front of an existing
 //! device.
 
 mod answer;
 mod card;
+mod channel;
 mod counts;
 mod device;
 mod dirty;
@@ -40,6 +43,7 @@ mod wire;
 
 pub use answer::PolicyFile;
 pub use card::Card;
+pub use channel::ChannelState;
 pub use counts::CardCounts;
 pub use event::{Event, OnEvent};
 pub use header::HEADER_BYTES;

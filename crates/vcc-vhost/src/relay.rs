@@ -50,6 +50,10 @@ impl Served for Relay {
         self.counts
     }
 
+    fn report(&mut self, event: Event) {
+        self.journal.report(now_ns(), event);
+    }
+
     fn end_promises(&mut self, promises: Vec<Promise>) {
         let mut out = Out::default();
         self.port.end_promises(now_ns(), promises, &mut out);

@@ -12,6 +12,7 @@ use vcc_net::peer;
 use vcc_net::vhost_user::End;
 
 use crate::card::Card;
+use crate::channel::Channel;
 use crate::device::Device;
 use crate::event::{Event, OnEvent};
 use crate::memory::Memory;
@@ -52,6 +53,7 @@ pub struct Server {
     session: Option<Session>,
     device: Arc<Turns<Device>>,
     card: Card,
+    channel: Option<Channel>,
 }
 
 impl Server {
@@ -80,12 +82,22 @@ impl Server {
             is_busy: false,
             session: None,
             card: Card::new(device.clone(), socket),
+            channel: None,
             device,
         })
     }
 
     pub fn card(&self) -> Card {
         self.card.clone()
+    }
+
+    /// Reports to the guest's congestion control on a socket of this path, until this ends.
+    ///
+    /// # Errors
+    /// As of [`Server::new`].
+    pub fn open_channel(&mut self, path: &Path) -> Result<(), Error> {
+        self.channel = Some(Channel::open(path, &self.card)?);
+        Ok(())
     }
 
     /// Serves until `stop` is readable, and then ends the connections whose promises are not kept
@@ -96,6 +108,8 @@ impl Server {
     pub fn run(&mut self, stop: &impl AsRawFd) -> Result<(), Error> {
         self.watch.add(stop.as_raw_fd(), Source::Stop)?;
         while self.step()? {}
+        // What it has reported is not true any more.
+        self.channel = None;
         let mut device = self.device.lock();
         match &mut self.session {
             Some(Session { memory, rings, .. }) => device.end(&memory.guest, rings),

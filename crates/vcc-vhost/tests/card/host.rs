@@ -68,6 +68,15 @@ pub struct Host {
 
 impl Host {
     pub fn with(port: Port) -> Self {
+        Self::begin(port, false).0
+    }
+
+    /// With a channel of this path.
+    pub fn with_channel(port: Port) -> (Self, PathBuf) {
+        Self::begin(port, true)
+    }
+
+    fn begin(port: Port, has_channel: bool) -> (Self, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory");
         let socket = directory.path().join("socket");
         let (ours, cable) = Cable::pair();
@@ -76,13 +85,17 @@ impl Host {
         let offloads = Arc::clone(&cable.offloads);
         let server = Server::new(&socket, port, Box::new(cable), Box::new(on_event));
         let mut server = server.expect("a server");
+        let channel = directory.path().join("channel");
+        if has_channel {
+            server.open_channel(&channel).expect("a channel");
+        }
         let card = server.card();
         // It ends with the tests.
         thread::spawn(move || {
             let never = EventFd::new(EFD_NONBLOCK).expect("an eventfd");
             server.run(&never).expect("served");
         });
-        Host { _directory: directory, socket, card, wire: ours, offloads, reported }
+        (Host { _directory: directory, socket, card, wire: ours, offloads, reported }, channel)
     }
 
     /// Waits for a line of the journal that contains this, and returns it.

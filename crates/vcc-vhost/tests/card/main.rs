@@ -1,6 +1,7 @@
 //! The card, as guests and front ends use it, honest or not.
 
 mod broken;
+mod channel;
 mod frames;
 mod front_ends;
 mod hold;

@@ -39,6 +39,6 @@ pub fn plain(packet: &Packet) -> Vec<u8> {
     [&PLAIN[..], &packet.frame()].concat()
 }
 
-fn ends() -> [SocketAddr; 2] {
+pub fn ends() -> [SocketAddr; 2] {
     ["10.0.0.1:1000", "10.0.0.2:80"].map(|end| end.parse().expect("an end"))
 }
