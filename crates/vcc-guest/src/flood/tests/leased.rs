@@ -4,13 +4,16 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use socket2::{Domain, Socket, Type};
 use vcc_channel::{Flow, FromGuest, FromHost, Message, VERSION};
+use vcc_domain::Port;
+use vcc_engine::{Params, sys};
 use vcc_testing::{ip, tc};
+use vcc_vhost::{HEADER_BYTES, Offload, Server, Wire};
 
 use super::*;
 
@@ -321,4 +324,76 @@ fn a_channel_that_does_not_exist_is_named() {
         assert!(error.contains("org.vcc.flood") && error.contains("virtserialport"), "{error}");
         flood.remove().expect("removed");
     });
+}
+
+/// The host's half itself, in front of a card: the lease, and its end with the card.
+#[test]
+fn the_channel_of_a_card_gives_a_lease_until_the_card_ends() {
+    on_a_kernel('k', |guest| {
+        ip("link set lo up");
+        let flood = &guest.flood;
+        flood.install(Form::Leased, true).expect("installed");
+        let path = guest.path("channel");
+        let (_fabric, wire) = UnixDatagram::pair().expect("a wire");
+        wire.set_nonblocking(true).expect("not blocking");
+        let port = Port::new(Params::with(|params| params.act = sys::ACT_HOLD as u8), 64);
+        let on_event = Box::new(|_| {});
+        let mut card = Server::new(&guest.path("card"), port, Box::new(Unused(wire)), on_event)
+            .expect("a card");
+        card.open_channel(&path).expect("a channel");
+        let reports = Reports::open(&flood.pins.leases(), &flood.pins.flows()).expect("the maps");
+        let (stops, stop) = UnixStream::pair().expect("a pair");
+        let (says, said) = channel();
+        let open = || {
+            let stream = UnixStream::connect(&path)?;
+            stream.set_nonblocking(true)?;
+            Ok(OwnedFd::from(stream).into())
+        };
+        thread::scope(|scope| {
+            let say = move |heard| drop(says.send(heard));
+            let follows = scope.spawn(|| channel::follow(reports, open, &stop, say));
+            assert_eq!(said.recv_timeout(PATIENCE), Ok(Heard::Up));
+            let segs = || Connection::new(&flood.name, "127.0.0.1").info().tcpi_snd_cwnd;
+            let until = Instant::now() + PATIENCE;
+            while segs() != FLOOD_SEGS {
+                assert!(Instant::now() < until, "no lease");
+            }
+            let mut connection = Connection::new(&flood.name, "127.0.0.1");
+            let begun_at = Instant::now();
+            while begun_at.elapsed() < 2 * Duration::from_millis(LEASE_MS.into()) {
+                assert_eq!(connection.window_segs(), FLOOD_SEGS, "the lease is renewed");
+                thread::sleep(Duration::from_millis(100));
+            }
+            drop(card);
+            assert!(matches!(said.recv_timeout(PATIENCE), Ok(Heard::Down { .. })));
+            let segs = connection.window_segs();
+            assert!((10..FLOOD_SEGS / 2).contains(&segs), "{segs}");
+            drop(stops);
+            follows.join().expect("no panic").expect("stopped");
+        });
+        flood.remove().expect("removed");
+    });
+}
+
+/// The fabric's side of a card without traffic.
+struct Unused(UnixDatagram);
+
+impl AsRawFd for Unused {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl Wire for Unused {
+    fn receive(&mut self, frame: &mut [u8]) -> io::Result<usize> {
+        self.0.recv(frame)
+    }
+
+    fn send(&mut self, _: &[u8; HEADER_BYTES], frame: &[u8]) -> io::Result<()> {
+        self.0.send(frame).map(drop)
+    }
+
+    fn set_offload(&mut self, _: Offload) -> io::Result<()> {
+        Ok(())
+    }
 }
