@@ -19,6 +19,10 @@ pub struct Status {
     pub policy: String,
     /// The process that the guest's card is connected to, by its id; 0: none is.
     pub front_end: u32,
+    /// Whether the guest's congestion control follows its channel: `up` or `down`; empty without one.
+    pub channel: String,
+    /// Messages on the channel that were none.
+    pub channel_malformed: u64,
     /// The treatment of all connections, unless there are rules.
     pub params: Params,
     pub max_flows: u32,
@@ -90,6 +94,8 @@ impl Status {
             socket: socket.to_owned(),
             policy: policy.to_owned(),
             front_end,
+            channel: String::new(),
+            channel_malformed: 0,
             params: *port.params(),
             max_flows: port.max_flows() as u32,
             held_bytes: port.held_bytes(),
@@ -112,6 +118,8 @@ impl Status {
         write_text(&self.socket, &mut bytes);
         write_text(&self.policy, &mut bytes);
         write(&self.front_end, &mut bytes);
+        write_text(&self.channel, &mut bytes);
+        write(&self.channel_malformed, &mut bytes);
         write(&self.params.0, &mut bytes);
         write(&self.max_flows, &mut bytes);
         write(&self.held_bytes, &mut bytes);
@@ -153,6 +161,8 @@ impl Status {
             socket: read_text(bytes)?,
             policy: read_text(bytes)?,
             front_end: read(bytes)?,
+            channel: read_text(bytes)?,
+            channel_malformed: read(bytes)?,
             params: Params(read(bytes)?),
             max_flows: read(bytes)?,
             held_bytes: read(bytes)?,
@@ -206,11 +216,13 @@ mod tests {
         talk.data_from_guest();
         talk.port.promise_nothing("no ledger");
         let status = Status::new(&talk.port, "/run/card", "/etc/policy", 4711, None);
+        let status = Status { channel: "up".to_owned(), channel_malformed: 7, ..status };
         let bytes = status.to_bytes();
         let read = Status::from_bytes(&bytes).expect("a status");
         assert_eq!((read.params, read.max_flows, read.held_bytes), (status.params, 16, 0));
         assert_eq!((&*read.socket, &*read.policy, read.epoch), ("/run/card", "/etc/policy", 1));
         assert_eq!((read.front_end, &read.counts), (4711, &status.counts));
+        assert_eq!((&*read.channel, read.channel_malformed), ("up", 7));
         assert_eq!((read.delays, &*read.unpromised), (status.delays, "no ledger"));
         let [(rule, totals)] = &read.rules[..] else { panic!("one rule") };
         assert_eq!((&*rule.name, rule.params, totals.connections), ("web", params, 1));

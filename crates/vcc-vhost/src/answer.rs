@@ -13,6 +13,7 @@ use std::time::Duration;
 use vcc_domain::{Ask, Reloaded, Status};
 
 use crate::card::Card;
+use crate::channel::ChannelState;
 use crate::server::{Error, listen};
 
 /// The sockets' directory is the operator's alone, as connections are nobody else's business.
@@ -68,7 +69,11 @@ impl Card {
                 let socket = self.socket().to_string_lossy();
                 let path = policy.map_or("", |policy| &policy.path);
                 let of = |port: &_| Status::new(port, &socket, path, self.front_end(), flow);
-                let status = self.look(of);
+                let mut status = self.look(of);
+                if let Some(ChannelState { is_up, malformed }) = self.channel() {
+                    status.channel = if is_up { "up" } else { "down" }.to_owned();
+                    status.channel_malformed = malformed;
+                }
                 asking.write_all(&status.to_bytes())
             }
             Ok(Ask::Reload) => {

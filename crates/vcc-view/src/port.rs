@@ -43,6 +43,9 @@ pub struct PortView {
     pub held_bytes: Option<u64>,
     /// Acknowledged in the name of peers or the guest; None likewise.
     pub promised_bytes: Option<u64>,
+    /// Whether the guest's congestion control follows the port's channel: `up` or `down`.
+    pub channel: Option<String>,
+    pub channel_malformed: Option<u64>,
     /// The guest's; None unless it was watched.
     pub cpu: Option<GuestCpu>,
     pub counters: Vec<Counter>,
@@ -109,6 +112,8 @@ impl PortView {
                 max_flows: Some(status.max_flows),
                 held_bytes: Some(status.held_bytes.into()),
                 promised_bytes: Some(promised_bytes(status)),
+                channel: Some(status.channel.clone()).filter(|word| !word.is_empty()),
+                channel_malformed: (!status.channel.is_empty()).then_some(status.channel_malformed),
                 counters: counters::ALL
                     .into_iter()
                     .zip(status.counts.clone())
@@ -137,6 +142,8 @@ impl PortView {
             max_flows: None,
             held_bytes: None,
             promised_bytes: None,
+            channel: None,
+            channel_malformed: None,
             cpu: None,
             counters: Vec::new(),
             delays: None,

@@ -61,6 +61,8 @@ pub fn port(name: &str) -> PortView {
         max_flows: Some(65_536),
         held_bytes: None,
         promised_bytes: None,
+        channel: None,
+        channel_malformed: None,
         cpu: None,
         counters: Vec::new(),
         delays: Some(Delays::default()),

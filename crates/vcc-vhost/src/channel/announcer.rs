@@ -1,4 +1,4 @@
-//! What a guest knows of its connections, and what it must be told.
+//! What a guest knows of its connections, and what is news for it.
 
 use std::collections::HashMap;
 

@@ -40,11 +40,11 @@ pub(super) struct Client {
     sent_bytes: usize,
     /// The guest follows.
     is_up: bool,
-    /// The guest was last told that new connections are held.
+    /// By the last report, new connections are held.
     is_online: bool,
     heard_at: Instant,
     beat_at: Instant,
-    /// Nothing is held for the guest before.
+    /// Before, new connections are not reported as held.
     online_from: Instant,
     announcer: Announcer,
     /// New connections that the port has let pass, as of the begin.
@@ -152,7 +152,7 @@ impl Client {
         self.beat_at = Instant::now();
     }
 
-    /// What the guest knows is void, and for a time it is told nothing else.
+    /// What the guest knows is void, and for a time nothing else is reported.
     fn void(&mut self, pause: Duration) {
         self.say(&FromHost::Offline);
         self.announcer.begin();

@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 /// The thread that serves it, which ends with this.
 pub(crate) struct Channel {
     path: PathBuf,
-    /// Its end tells the thread to end.
+    /// The thread ends when this does.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }

@@ -138,6 +138,20 @@ pub static PORT_COLUMNS: &[Column] = &[
         "bytes that `vcc domain` acknowledged for an end that has not done so yet; none at a port in the kernel",
     ),
     Column::new(
+        "Channel",
+        "channel",
+        Text,
+        |port| port.channel.as_deref().into(),
+        "`up` while the guest's congestion control follows the channel of `vcc domain`, else `down`; none without one",
+    ),
+    Column::new(
+        "Malformed",
+        "channel_malformed",
+        Count,
+        |port| port.channel_malformed.into(),
+        "messages of the guest on that channel that were none",
+    ),
+    Column::new(
         "Machine",
         "machine",
         Text,

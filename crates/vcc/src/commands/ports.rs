@@ -95,14 +95,16 @@ fn report(ports: &[PortView]) -> String {
             continue;
         }
         let others = port.same_guest_as.as_ref().map(|others| format!(", one port with {others}"));
+        let channel = port.channel.as_ref().map(|word| format!(", channel {word}"));
         text += &format!(
-            "{}: {}, {}, {} of {} connections{}\n",
+            "{}: {}, {}, {} of {} connections{}{}\n",
             cell("port"),
             cell("underlay"),
             cell("mode"),
             cell("flows"),
             cell("max_flows"),
-            others.unwrap_or_default()
+            others.unwrap_or_default(),
+            channel.unwrap_or_default()
         );
         if let Some(cpu) = &port.cpu {
             text += &format!("{:>12}  {cpu}\n", "");

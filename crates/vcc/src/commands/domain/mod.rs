@@ -42,6 +42,11 @@ pub struct Arguments {
     #[arg(long, value_name = "DEV", requires = "socket")]
     tap: Option<String>,
 
+    /// Socket to which the virtual machine monitor connects the guest's virtio-serial port `org.vcc.flood`, on
+    /// which `vcc-guest flood --channel` follows what this process holds
+    #[arg(long, value_name = "PATH")]
+    channel: Option<PathBuf>,
+
     /// Host side of the guest's existing device, instead of a socket and a tap: a virtual machine's tap, a
     /// container's veth
     #[arg(long, value_name = "DEV", conflicts_with_all = ["socket", "tap"])]
@@ -113,8 +118,16 @@ fn place(arguments: &Arguments) -> anyhow::Result<Place> {
     let Some(device) = &arguments.device else {
         let (socket, tap) = (arguments.socket.as_ref(), arguments.tap.clone());
         let socket = std::path::absolute(socket.expect("required without a device"))?;
-        return Ok(Place::Card { socket, tap: tap.expect("required with a socket") });
+        let channel = arguments.channel.clone();
+        return Ok(Place::Card { socket, tap: tap.expect("required with a socket"), channel });
     };
+    if arguments.channel.is_some() {
+        bail!(
+            "--channel leads into a virtual machine whose card this process is, and with --device it is none; a \
+             container shares the host's kernel: leave it out, or serve the guest's card with --socket and --tap \
+             instead of --device"
+        );
+    }
     let receive = u32::from(arguments.treatment.options().params.0.receive);
     if receive != sys::RECEIVE_GUEST {
         bail!(

@@ -14,6 +14,8 @@ pub enum Place {
     Card {
         socket: PathBuf,
         tap: String,
+        /// The socket of the channel to the guest's congestion control.
+        channel: Option<PathBuf>,
     },
     Device(String),
 }
@@ -29,7 +31,7 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Card { socket, tap } => write!(f, "{} on {tap}", socket.display()),
+            Self::Card { socket, tap, .. } => write!(f, "{} on {tap}", socket.display()),
             Self::Device(device) => write!(f, "the guest behind {device}"),
         }
     }
@@ -45,9 +47,13 @@ impl Serving {
     pub fn begin(place: &Place, port: Port) -> anyhow::Result<Self> {
         let on_event: OnEvent = Box::new(|event: Event| output::complain(&event.to_string()));
         match place {
-            Place::Card { socket, tap } => {
+            Place::Card { socket, tap, channel } => {
                 let tap = Tap::open(tap)?;
-                Ok(Self::Card(Server::new(socket, port, Box::new(tap), on_event)?))
+                let mut server = Server::new(socket, port, Box::new(tap), on_event)?;
+                if let Some(channel) = channel {
+                    server.open_channel(channel)?;
+                }
+                Ok(Self::Card(server))
             }
             Place::Device(device) => {
                 let guest = Tap::temporary(Detour::GUEST_TAP)?;

@@ -87,6 +87,11 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "runs until it is killed: run by live/",
     ),
     (
+        "vcc domain --socket /run/vcc-web.sock --tap tap1 --act hold --retransmit --channel \
+         /run/vcc-web-channel.sock",
+        "runs until it is killed: run by live/channel.rs",
+    ),
+    (
         "vcc domain --socket /run/vcc-domain-tap1/card --tap tap1 --policy /etc/vcc/policy.toml",
         "runs until it is killed: run by live/",
     ),
@@ -94,6 +99,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ("apt-get purge vcc-guest", "scripts/test/deb.sh purges it by dpkg"),
     ("systemctl enable --now vcc-guest", IN_A_GUEST),
     ("systemctl disable --now vcc-guest", IN_A_GUEST),
+    ("systemctl enable --now vcc-guest-channel", IN_A_GUEST),
     ("install -m 755 vcc-guest /usr/local/bin/", IN_A_GUEST),
     ("install -m 644 vcc-guest.service /etc/systemd/system/", IN_A_GUEST),
     ("vcc-guest status", IN_A_GUEST),

@@ -1,6 +1,7 @@
 //! A virtual machine behind `vcc domain`: what it sends and receives arrives whole.
 
 mod accepted;
+mod channel;
 mod cpu;
 mod device;
 mod moving;
