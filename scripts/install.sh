@@ -80,7 +80,9 @@ put_unit() {
 install_guest() {
 	install_command vcc-guest "$VCC_GUEST"
 	own_doc=$share/doc/vcc-guest
-	put_unit packaging/guest/vcc-guest.service "$own_doc"
+	for unit in packaging/guest/*.service; do
+		put_unit "$unit" "$own_doc"
+	done
 	put 644 docs/vcc-guest.md "$own_doc/vcc-guest.md"
 	put 644 CHANGELOG.md "$own_doc/CHANGELOG.md"
 	version=$("${here:-$VCC_GUEST}" --version | cut -d ' ' -f 2)
@@ -132,7 +134,8 @@ uninstall_all() {
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"
 	rm -f "$DESTDIR$units/vcc.service" "$DESTDIR$units/vcc-domain@.service" \
-		"$DESTDIR$units/vcc-domain-device@.service" "$DESTDIR$units/vcc-guest.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
+		"$DESTDIR$units/vcc-domain-device@.service" "$DESTDIR$units/vcc-guest.service" \
+		"$DESTDIR$units/vcc-guest-channel.service" "$DESTDIR$man/vcc.8.gz" "$DESTDIR$man"/vcc-*.8.gz
 	for name in vcc vcc-lab vcc-guest; do
 		rm -f "$DESTDIR$PREFIX/bin/$name" "$DESTDIR$share/bash-completion/completions/$name" \
 			"$DESTDIR$zsh/_$name" "$DESTDIR$share/fish/vendor_completions.d/$name.fish"

@@ -22,7 +22,7 @@ top=vcc-guest-$version
 tree=$work/$top
 mkdir -p "$tree/module"
 "$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note -o "$tree/vcc-guest" "$binary"
-install -m 644 packaging/guest/vcc-guest.service docs/vcc-guest.md LICENSE "$tree/"
+install -m 644 packaging/guest/*.service docs/vcc-guest.md LICENSE "$tree/"
 cp -r LICENSES "$tree/"
 cat >"$tree/NOTICE" <<-END
 	The command vcc-guest is linked statically with libraries under licences of their own: glibc (LGPL-2.1 or

@@ -162,7 +162,8 @@ grep -qx "PACKAGE_VERSION=\"${version%-*}\"" "$root/usr/src/vcc-flood-${version%
 	fail 'dkms.conf has another version'
 [ ! -e "$root/etc/systemd/system/multi-user.target.wants/vcc-guest.service" ] || fail "the guests' unit is enabled"
 if inside sh -c 'command -v systemd-analyze' >/dev/null; then
-	inside systemd-analyze verify vcc-guest.service || fail "systemd-analyze rejects the guests' unit"
+	inside systemd-analyze verify vcc-guest.service vcc-guest-channel.service ||
+		fail "systemd-analyze rejects the guests' units"
 fi
 default=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
 inside dpkg --remove vcc-guest >"$work/said" 2>&1 || fail "$(cat "$work/said")"
@@ -205,6 +206,7 @@ cat >"$work/systemctl" <<'END'
 #!/bin/sh
 case " $* " in
 *' vcc-guest.service '*) unit=vcc-guest ;;
+*' vcc-guest-channel.service '*) unit=vcc-guest-channel ;;
 *) unit=vcc ;;
 esac
 case " $* " in

@@ -42,6 +42,8 @@ for line in "ExecStart=$PREFIX/bin/vcc-guest flood" "ExecStop=$PREFIX/bin/vcc-gu
 	grep -qx "$line" "$unit" || fail "the guests' unit lacks $line"
 done
 grep -q "file:$PREFIX/share/doc/vcc-guest/vcc-guest.md" "$unit" || fail "the guests' unit names another page"
+unit=$DESTDIR$PREFIX/lib/systemd/system/vcc-guest-channel.service
+grep -qx "ExecStart=$PREFIX/bin/vcc-guest flood --channel" "$unit" || fail "the channel's unit starts another command"
 # DKMS compiles what the lab's kernels have.
 module=$(echo "$DESTDIR$PREFIX"/src/vcc-flood-*)
 for source in guest/kernel/tcp_flood.c guest/flood.h guest/flood_tcp.h; do
