@@ -114,6 +114,7 @@ fn new_connections_are_held_if_none_may_pass_as_it_likes() {
         rules: all.iter().map(|params| Rule { name: String::new(), params: *params }).collect(),
         judge: Arc::new(|_: &FlowKey, _| 0),
         polices: false,
+        pools: Vec::new(),
     };
     let ignored = Params::with(|params| params.mode = Mode::Ignore.number());
     for (all, expected) in [

@@ -169,7 +169,8 @@ fn connections_are_reported_with_their_grants_and_exceptions() {
     let rule = |name: &str, params| Rule { name: name.to_owned(), params };
     let rules = vec![rule("held", holding()), rule("shown", Params::default())];
     let judge = Arc::new(|_: &FlowKey, _: bool| 1);
-    host.card.change(|port| port.set_rules(Rules { rules, judge, polices: false }));
+    host.card
+        .change(|port| port.set_rules(Rules { rules, judge, polices: false, pools: Vec::new() }));
     host.wire.send(&plain(&to_guest())).expect("sent");
     let offline = FromHost::FlowOffline { flow };
     assert_eq!(follower.hears_after(ONLINE), offline);
