@@ -29,8 +29,8 @@ static inline uint32_t flood_in_flight_segs(const struct tcp_sock *tp)
 }
 
 /*
- * The host admits a window of host_segs from now on, or none of its own (0). A reduction goes on by
- * NewReno's window.
+ * The host admits a window of host_segs from now on, or none of its own (0). A reduction continues
+ * by NewReno's window.
  */
 static inline void flood_tcp_set_host(struct tcp_sock *tp, struct flood_connection *ca,
 				      uint32_t host_segs)
