@@ -194,10 +194,13 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 	h->peer_edge = s->ack + ((uint32_t)s->window << f->wscale_peer);
 	shown.ack = split_ack(h, s->ack);
 	h->promised = shown.ack;
-	/* PRR grants nothing without a delivery. */
+	/*
+	 * PRR grants nothing without a delivery. A pool has no share for a flow that does not send,
+	 * which keeps what it was granted before, as under a shown window (law 2).
+	 */
 	if (outcome->granted_bytes)
 		h->grant_edge = f->snd_una + outcome->granted_bytes;
-	else
+	else if (!s->pool_bytes || (f->shell & SHELL_POOL_ACTIVE))
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
 	hold_transition(f, h, b, p);
 	a->window = hold_field(f, h, b, p, shown.ack, freed_bytes);

@@ -120,6 +120,24 @@ impl Shared {
     }
 }
 
+/// A peer that speaks first, as a client does to a server, does not take the answer's grant.
+#[test]
+fn a_flow_that_has_not_sent_yet_keeps_what_it_may_send() {
+    for params in acts() {
+        let [silent, asked] = [false, true].map(|asks| {
+            let mut shared = Shared::new(params, &[1, 1]);
+            let request =
+                Packet { payload: vec![1; 100], ..shared.all[0].peer_ack(0, WINDOW_BYTES) };
+            if asks {
+                let _ = shared.guest.receive(&request);
+            }
+            shared.send_all(0);
+            shared.flight_bytes(0) / MSS
+        });
+        assert!(silent > 1 && asked >= silent, "{asked} segments instead of {silent}");
+    }
+}
+
 #[test]
 fn connections_share_the_window_by_weight_and_never_exceed_it() {
     for params in acts() {
