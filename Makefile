@@ -13,7 +13,7 @@ help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
 	@echo 'make build    build the commands $(VCC), $(VCC_LAB) and $(VCC_GUEST)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
-	@echo 'make pvtcp-kernel  build packages of a kernel with PVTCP for guests (root, 45 minutes; docs/pvtcp.md)'
+	@echo 'make pvtcp-kernel  build packages of a kernel with PVTCP for guests (root, hours; docs/pvtcp.md)'
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'

@@ -169,7 +169,7 @@ fi
 if [ "$(id -u)" -eq 0 ] && [ "$(dpkg --print-architecture 2>/dev/null)" = amd64 ]; then
 	check "PVTCP's patches" scripts/check-pvtcp.sh --quick
 else
-	skip "PVTCP's patches" 'compiling them may install packages, which needs root on Debian'
+	skip "PVTCP's patches" 'compiling them may install packages, which needs root, and Debian on amd64'
 fi
 check_or_skip "Kubernetes' tools" scripts/kubernetes-tools.sh
 

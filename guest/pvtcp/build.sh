@@ -2,20 +2,22 @@
 # Builds Debian packages of a Linux kernel with PVTCP, for guests, and prints their paths: Debian's source and
 # configuration with the patches beside this script.
 #
-#   build.sh [--release RELEASE] [--config FILE] [--check | DIR]
+#   build.sh [--release RELEASE] [--config FILE] [--check [--module DIRECTORY] | DIR]
 #
 #   --release RELEASE   6.12 (default), of Debian 13, or 7.3, of its backports
 #   --config FILE       a configuration; default: Debian's for virtual machines (cloud-amd64, cloud-arm64)
 #   --check             only compiles what the patches touch, and prints its names
+#   --module DIRECTORY  with --check: also compiles the module there
 #   DIR                 where the packages go; default: pvtcp-kernel
 #
-# As root it installs missing packages that the build needs. With Debian's configuration the build takes 45
-# minutes on 2 CPUs and 15 GB of disk below TMPDIR; the kernel's package has 15 MB.
+# As root it installs missing packages that the build needs. With Debian's configuration the build takes some
+# hours of CPU time, and several GB of disk below TMPDIR (/var/tmp).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 release=6.12
 config=
 check=
+module=
 
 fail() {
 	echo "PVTCP's kernel: $*" >&2
@@ -27,11 +29,12 @@ fail() {
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--release | --config)
+	--release | --config | --module)
 		[ $# -ge 2 ] || fail "$1 lacks its value"
 		case $1 in
 		--release) release=$2 ;;
 		--config) config=$2 ;;
+		--module) module=$2 ;;
 		esac
 		shift 2
 		;;
@@ -39,7 +42,7 @@ while [ $# -gt 0 ]; do
 		check=1
 		shift
 		;;
-	-*) fail "unknown option $1: there are --release, --config and --check" ;;
+	-*) fail "unknown option $1: there are --release, --config, --check and --module" ;;
 	*) break ;;
 	esac
 done
@@ -54,7 +57,7 @@ if [ -n "$config" ]; then
 	[ -r "$config" ] || fail "cannot read the configuration $config"
 	config=$(realpath "$config")
 fi
-command -v dpkg >/dev/null || fail 'it needs Debian: elsewhere, apply the patches to your own kernel'
+grep -qs '^ID=debian$' /etc/os-release || fail 'it needs Debian: elsewhere, apply the patches to your own kernel'
 architecture=$(dpkg --print-architecture)
 case $architecture in
 amd64 | arm64) ;;
@@ -70,7 +73,7 @@ if [ -z "$check" ]; then
 	mkdir -p "$out" || fail "cannot create $out"
 	out=$(cd "$out" && pwd)
 fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/pvtcp-kernel.XXXXXX")
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/pvtcp-kernel.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 log=$work/log
@@ -97,9 +100,12 @@ export DEB_BUILD_PROFILES=pkg.linux-upstream.nokerneldbg
 build() {
 	make LOCALVERSION=-pvtcp KDEB_PKGVERSION="$version+pvtcp1" KDEB_CHANGELOG_DIST="$suite" \
 		KBUILD_BUILD_USER=vcc KBUILD_BUILD_HOST=pvtcp DEBFULLNAME=vcc DEBEMAIL=vcc@localhost "$@" \
-		>>"$log" 2>&1 || fail "make $*: $(grep -E -A 3 'rror' "$log" | tail -n 12)"
+		>>"$log" 2>&1 || fail "make $*: $(grep -A 3 'error' "$log" | tail -n 12; tail -n 12 "$log")"
 }
 build olddefconfig
+if [ -z "$check$config" ] && ! grep -qx 'CONFIG_DEBUG_INFO_BTF=y' .config; then
+	fail 'no BTF, which vcc-guest needs: pahole (package dwarves) is missing or too old'
+fi
 if [ -n "$check" ]; then
 	objects=$(sed -n 's|^+++ b/\(.*\)\.c$|\1.o|p' "$here/$release"/*.patch)
 	# shellcheck disable=SC2086 # a list of words
@@ -107,6 +113,9 @@ if [ -n "$check" ]; then
 	for object in $objects; do
 		[ -s "$object" ] || fail "there is no $object"
 	done
+	if [ -n "$module" ]; then
+		build M="$module" "$(basename "$module"/*.c .c).o"
+	fi
 	echo "Linux $version with PVTCP: compiled $(echo "$objects" | paste -sd ' ')"
 	exit 0
 fi

@@ -7,8 +7,8 @@ use crate::claim::Claim;
 
 const MEANING: &str = "\
     Each TCP frame passes a process of the host and comes back: a connection that could fill the \
-    device reaches about half of that, and takes most of a core then (docs/performance.md). All \
-    else stays in the kernel.";
+    device reaches about half of that (docs/performance.md, \"by the detour\"). All else stays in the \
+    kernel.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = || Found::note("the detour of `vcc domain --device`".into(), MEANING);

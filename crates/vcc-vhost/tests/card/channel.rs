@@ -273,7 +273,10 @@ fn a_guest_that_does_not_read_is_left() {
     follower.0.set_write_timeout(Some(PATIENCE)).expect("a timeout");
     let hello = FromGuest::Hello { version: VERSION }.to_bytes().repeat(1000);
     let refused = (0..1000).find_map(|_| follower.0.write_all(&hello).err());
-    assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::BrokenPipe));
+    let refused = refused.map(|error| error.kind());
+    // Reset, if the port had not read all when it closed.
+    let closed = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].map(Some);
+    assert!(closed.contains(&refused), "{refused:?}");
 }
 
 #[test]

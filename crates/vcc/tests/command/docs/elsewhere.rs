@@ -118,7 +118,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
 
 const IN_A_GUEST: &str = "guest/kernels/init does in a virtual machine what changes TCP's default";
 const PVTCP: &str =
-    "scripts/check-pvtcp.sh builds the packages, and `vcc-lab run live-pvtcp` boots such a kernel";
+    "`vcc-lab run live-pvtcp` builds such packages in a small configuration, and boots them";
 const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
 const CHART: &str = "vcc-testing's tests do it on an API server: kubernetes/chart.rs";
