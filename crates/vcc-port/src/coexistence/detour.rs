@@ -7,7 +7,7 @@ use crate::claim::Claim;
 
 const MEANING: &str = "\
     Each TCP frame passes a process of the host and comes back: a connection that could fill the \
-    device reaches about half of that (docs/performance.md, \"by the detour\"). All else stays in the \
+    device reaches less than half of that (docs/performance.md, \"by the detour\"). All else stays in the \
     kernel.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
