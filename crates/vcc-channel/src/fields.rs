@@ -1,6 +1,7 @@
 //! The layout of all messages, little-endian.
 
 use crate::bad::{Bad, Field};
+use crate::bytes::part;
 use crate::flow::Flow;
 use crate::{LEASE_MAX_MS, VERSION};
 
@@ -116,10 +117,4 @@ impl Fields {
             Some(byte) => Err(self.bad(field, *byte)),
         }
     }
-}
-
-pub(crate) fn part<const BYTES: usize>(bytes: &[u8], at: usize) -> [u8; BYTES] {
-    let mut part = [0; BYTES];
-    part.copy_from_slice(&bytes[at..at + BYTES]);
-    part
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::fields::part;
+use crate::bytes::part;
 
 /// A connection between the guest and a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

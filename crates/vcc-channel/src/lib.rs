@@ -6,6 +6,7 @@
 //! each of these with [`FromGuest::Alive`].
 
 mod bad;
+mod bytes;
 mod fields;
 mod flow;
 mod from_guest;

@@ -13,8 +13,8 @@ use std::time::Duration;
 use vcc_domain::{Ask, Reloaded, Status};
 
 use crate::card::Card;
-use crate::channel::ChannelState;
-use crate::server::{Error, listen};
+use crate::channel_state::ChannelState;
+use crate::listener::{Error, listen};
 
 /// The sockets' directory is the operator's alone, as connections are nobody else's business.
 const DIRECTORY_MODE: u32 = 0o750;

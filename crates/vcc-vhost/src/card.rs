@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard};
 
 use vcc_domain::{Port, Promise};
 
-use crate::channel::Place;
+use crate::channel_state::{ChannelState, Place};
 use crate::counts::CardCounts;
 use crate::event::Event;
 use crate::turns::Turns;
@@ -73,6 +73,11 @@ impl Card {
 
     pub(crate) fn report(&self, event: Event) {
         self.lock().report(event);
+    }
+
+    /// The state of its channel; None without one.
+    pub fn channel(&self) -> Option<ChannelState> {
+        self.channel.get().map(|shared| shared.state())
     }
 
     pub(crate) fn channel_place(&self) -> &Place {

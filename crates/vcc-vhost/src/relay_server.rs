@@ -8,8 +8,8 @@ use vcc_domain::Port;
 
 use crate::card::Card;
 use crate::event::OnEvent;
+use crate::listener::Error;
 use crate::relay::Relay;
-use crate::server::Error;
 use crate::turns::Turns;
 use crate::wake::Timer;
 use crate::watch::{Source, Watch};

@@ -2,9 +2,8 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::Arc;
 
 use vcc_domain::Port;
@@ -15,33 +14,13 @@ use crate::card::Card;
 use crate::channel::Channel;
 use crate::device::Device;
 use crate::event::{Event, OnEvent};
+use crate::listener::{Error, listen};
 use crate::memory::Memory;
 use crate::session::Session;
 use crate::turns::Turns;
 use crate::wake::Timer;
 use crate::watch::{Source, Watch};
 use crate::wire::Wire;
-
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot listen on {}: {error}", path.display())]
-    Listen { path: PathBuf, error: io::Error },
-    #[error("another process serves {}", .0.display())]
-    Served(PathBuf),
-    #[error("{} exists and is not a socket: remove it, or choose another path", .0.display())]
-    NoSocket(PathBuf),
-    #[error("the tap was deleted: create it again, and start this again")]
-    WireGone,
-    #[error("a tap of the detour of {0} was deleted: start this again")]
-    DetourGone(String),
-    #[error(
-        "the device {0} was deleted or renamed, or has left this network namespace: start this again with \
-         the device's name"
-    )]
-    DeviceGone(String),
-    #[error("cannot wait for frames: {0}")]
-    Watch(#[from] io::Error),
-}
 
 /// A guest's card behind a socket.
 pub struct Server {
@@ -196,19 +175,4 @@ impl Server {
         });
         self.watch.add(self.listener.as_raw_fd(), Source::Listener)
     }
-}
-
-/// In place of a socket that a process has left.
-pub(crate) fn listen(path: &Path) -> Result<UnixListener, Error> {
-    let cannot = |error| Error::Listen { path: path.to_owned(), error };
-    match path.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(cannot(error)),
-        Ok(found) if !found.file_type().is_socket() => {
-            return Err(Error::NoSocket(path.to_owned()));
-        }
-        Ok(_) if UnixStream::connect(path).is_ok() => return Err(Error::Served(path.to_owned())),
-        Ok(_) => std::fs::remove_file(path).map_err(cannot)?,
-    }
-    UnixListener::bind(path).map_err(cannot)
 }

@@ -11,35 +11,20 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use client::{Client, Lost};
 
 use crate::card::Card;
+use crate::channel_state::Shared;
 use crate::event::Event;
-use crate::server::{Error, listen};
+use crate::listener::{Error, listen};
 
 /// The port is asked at this interval.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// What others see of a card's channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChannelState {
-    /// A guest follows it.
-    pub is_up: bool,
-    /// Messages of guests that were none.
-    pub malformed: u64,
-}
-
-/// The same, as its thread writes it.
-#[derive(Default)]
-pub(crate) struct Shared {
-    is_up: AtomicBool,
-    malformed: AtomicU64,
-}
 
 /// The thread that serves it, which ends with this.
 pub(crate) struct Channel {
@@ -47,19 +32,6 @@ pub(crate) struct Channel {
     /// The thread ends when this does.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Of a card; empty without a channel.
-pub(crate) type Place = Arc<OnceLock<Arc<Shared>>>;
-
-impl Card {
-    /// The state of its channel; None without one.
-    pub fn channel(&self) -> Option<ChannelState> {
-        self.channel_place().get().map(|shared| ChannelState {
-            is_up: shared.is_up.load(Ordering::Relaxed),
-            malformed: shared.malformed.load(Ordering::Relaxed),
-        })
-    }
 }
 
 impl Channel {

@@ -165,12 +165,21 @@ fn what_has_not_changed_is_not_to_blame_for_what_comes_beside_it() {
     assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
     assert!(next.messages[0].contains("too many pools"), "{next:?}");
 
-    // Ports of `vcc domain` have no pools: that is wrong with a rule of the other.
-    let sockets = json!({ "priority": 50, "ports": [{ "socket": "/run/v/*" }] });
-    set_objects(&mut policies, &[base, object("next", 2, sockets)]);
+    // A port in front of a device has no `receive`: that is wrong with a rule of the other.
+    let ringed = json!({
+        "priority": 100,
+        "ports": [{ "socket": "/run/v/*" }],
+        "rules": [{ "name": "ring", "receive": "ring" }],
+    });
+    let base = object("base", 2, ringed);
+    set_objects(&mut policies, std::slice::from_ref(&base));
+    let first = policies.compile(NODE, &cluster());
+    policies.is_in_force(&first);
+    let detours = json!({ "priority": 50, "ports": [{ "device": "veth*", "buffer": "1M" }] });
+    set_objects(&mut policies, &[base, object("next", 2, detours)]);
     let edition = policies.compile(NODE, &cluster());
     let (base_here, next) = (policy_named(&edition, "base"), policy_named(&edition, "next"));
-    assert_eq!((base_here.in_force, next.in_force), (1, 0));
+    assert_eq!((base_here.in_force, next.in_force), (2, 0));
     assert!(!base_here.messages.iter().any(|it| it.starts_with("spec")), "{base_here:?}");
     let why = "spec: on this node, together with the VccPolicy `base` (spec.rules[0]";
     assert!(next.messages[0].starts_with(why), "{next:?}");
