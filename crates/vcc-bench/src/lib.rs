@@ -10,6 +10,7 @@ mod flood;
 mod host;
 mod measure;
 mod ports;
+mod process;
 mod throughput;
 mod verifier;
 mod wire;

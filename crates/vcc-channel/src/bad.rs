@@ -10,6 +10,12 @@ pub struct Bad {
     pub value: u64,
 }
 
+impl Bad {
+    pub(crate) fn new(field: Field, value: impl Into<u64>) -> Self {
+        Bad { field, value: value.into() }
+    }
+}
+
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {

@@ -50,7 +50,7 @@ impl Fields {
     pub fn from_bytes(bytes: &[u8; MESSAGE_BYTES]) -> Result<Self, Bad> {
         let magic = u32::from_le_bytes(part(bytes, 0));
         if magic != MAGIC {
-            return Err(Bad { field: Field::Magic, value: magic.into() });
+            return Err(Bad::new(Field::Magic, magic));
         }
         Ok(Fields {
             version: u16::from_le_bytes(part(bytes, 4)),
@@ -62,14 +62,10 @@ impl Fields {
         })
     }
 
-    pub fn bad(&self, field: Field, value: impl Into<u64>) -> Bad {
-        Bad { field, value: value.into() }
-    }
-
     /// Of a Hello.
     pub fn announced_version(&self) -> Result<u16, Bad> {
         match self.version {
-            0 => Err(self.bad(Field::Version, 0u16)),
+            0 => Err(Bad::new(Field::Version, 0u16)),
             version => Ok(version),
         }
     }
@@ -78,7 +74,7 @@ impl Fields {
     pub fn check_version(&self) -> Result<(), Bad> {
         match self.version {
             VERSION => Ok(()),
-            version => Err(self.bad(Field::Version, version)),
+            version => Err(Bad::new(Field::Version, version)),
         }
     }
 
@@ -89,21 +85,21 @@ impl Fields {
     pub fn check_no_grant(&self) -> Result<(), Bad> {
         match self.grant_bytes {
             0 => Ok(()),
-            bytes => Err(self.bad(Field::Grant, bytes)),
+            bytes => Err(Bad::new(Field::Grant, bytes)),
         }
     }
 
     pub fn check_no_lease(&self) -> Result<(), Bad> {
         match self.lease_ms {
             0 => Ok(()),
-            ms => Err(self.bad(Field::Lease, ms)),
+            ms => Err(Bad::new(Field::Lease, ms)),
         }
     }
 
     pub fn checked_lease_ms(&self) -> Result<u32, Bad> {
         match self.lease_ms {
             ms @ 1..=LEASE_MAX_MS => Ok(ms),
-            ms => Err(self.bad(Field::Lease, ms)),
+            ms => Err(Bad::new(Field::Lease, ms)),
         }
     }
 
@@ -114,7 +110,7 @@ impl Fields {
     fn check_zero(&self, field: Field, bytes: &[u8]) -> Result<(), Bad> {
         match bytes.iter().find(|byte| **byte != 0) {
             None => Ok(()),
-            Some(byte) => Err(self.bad(field, *byte)),
+            Some(byte) => Err(Bad::new(field, *byte)),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Message for FromGuest {
                 fields.check_version()?;
                 Self::Alive
             }
-            kind => return Err(fields.bad(Field::Kind, kind)),
+            kind => return Err(Bad::new(Field::Kind, kind)),
         };
         fields.check_no_flow()?;
         fields.check_no_grant()?;

@@ -59,7 +59,7 @@ impl Message for FromHost {
             FLOW_ONLINE => Self::FlowOnline { flow: fields.flow, grant_bytes: fields.grant_bytes },
             FLOW_OFFLINE => Self::FlowOffline { flow: fields.flow },
             FLOW_REPAIRED => Self::FlowRepaired { flow: fields.flow },
-            kind => return Err(fields.bad(Field::Kind, kind)),
+            kind => return Err(Bad::new(Field::Kind, kind)),
         };
         if fields.kind != HELLO {
             fields.check_version()?;

@@ -5,6 +5,7 @@ mod open_files;
 mod operator;
 pub mod output;
 pub mod seconds;
+pub mod signals;
 pub mod table;
 pub mod treatment;
 mod underlay_file;

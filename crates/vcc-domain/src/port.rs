@@ -560,12 +560,7 @@ impl Port {
                 self.core.table.set_look(id, timer::after_ms(now_ns, UNFINISHED_LOOK_MS));
                 return;
             }
-            if depends {
-                // Without the port, its ends do not understand each other.
-                self.break_promise(id, out);
-            }
-            self.core.table.leave_minisock(id, &params);
-            self.forget(id);
+            self.give_up(id, out);
             return;
         }
         let mut next_ms =

@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use vcc_net::ready::ready;
+
 pub(crate) fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(status) }
 }
@@ -66,14 +68,6 @@ pub(crate) fn readable<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     patience: Duration,
 ) -> io::Result<[bool; N]> {
-    let mut polled =
-        fds.map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    let patience_ms = patience.as_millis() as libc::c_int;
-    // SAFETY: an array of that length.
-    let status = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, patience_ms) };
-    match check(status) {
-        Ok(_) => Ok(polled.map(|it| it.revents != 0)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([false; N]),
-        Err(error) => Err(error),
-    }
+    let places = fds.map(|fd| (fd.as_raw_fd(), libc::POLLIN));
+    Ok(ready(places, patience)?.map(|events| events != 0))
 }

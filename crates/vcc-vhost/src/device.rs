@@ -10,6 +10,7 @@ use moving::Moving;
 use vcc_domain::{Frame, Out, Port, Promise};
 use virtio_queue::{Error as RingError, QueueT};
 
+use vcc_net::clock::now_ns;
 use vcc_net::virtio::feature;
 
 use crate::card::Served;
@@ -23,7 +24,6 @@ use crate::rarp;
 use crate::ring::Ring;
 use crate::rings;
 use crate::steering::Steering;
-use crate::wake::now_ns;
 use crate::wire::{self, Unsent, Wire};
 
 /// Frames of a ring or of the wire in a turn, so that each gets its own.

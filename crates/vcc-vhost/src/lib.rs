@@ -55,5 +55,4 @@ pub use offload::Offload;
 pub use relay_server::RelayServer;
 pub use server::Server;
 pub use tap::{Tap, TapError};
-pub use wake::{Hangups, Signals};
 pub use wire::Wire;

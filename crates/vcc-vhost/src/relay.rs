@@ -4,6 +4,7 @@
 //! that it has been placed: no treatment may have a `receive` other than by the guest.
 
 use vcc_domain::{Frame, Out, Port, Promise, Verdict};
+use vcc_net::clock::now_ns;
 
 use crate::card::Served;
 use crate::counts::{CardCounts, Reported};
@@ -11,7 +12,6 @@ use crate::device::BATCH;
 use crate::event::{Event, Journal, OnEvent};
 use crate::header::Header;
 use crate::offload::Offload;
-use crate::wake::now_ns;
 use crate::wire::{self, Received, Unsent, Wire};
 
 /// Which way a frame goes.

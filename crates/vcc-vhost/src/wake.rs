@@ -1,18 +1,9 @@
-//! Descriptors that wake the worker: a timer, signals.
+//! A timer that wakes the worker.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 const NS_PER_S: u64 = 1_000_000_000;
-
-/// ns of CLOCK_MONOTONIC.
-pub(crate) fn now_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes a timespec, which `now` is.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    assert_eq!(status, 0, "CLOCK_MONOTONIC is always there");
-    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
-}
 
 /// Readable from a time of CLOCK_MONOTONIC on, until it is set anew.
 pub(crate) struct Timer {
@@ -56,62 +47,6 @@ impl Timer {
 impl AsRawFd for Timer {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
-    }
-}
-
-/// Readable once SIGTERM or SIGINT has come, which then do nothing else.
-pub struct Signals {
-    fd: OwnedFd,
-}
-
-impl Signals {
-    /// For the calling thread and those that it starts.
-    ///
-    /// # Errors
-    /// The process has no descriptor left.
-    pub fn block() -> io::Result<Self> {
-        let set = blocked(&[libc::SIGTERM, libc::SIGINT]);
-        // SAFETY: the call reads the set.
-        let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
-        Ok(Signals { fd: owned(fd)? })
-    }
-}
-
-impl AsRawFd for Signals {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
-
-/// SIGHUP, which does nothing else.
-pub struct Hangups {
-    set: libc::sigset_t,
-}
-
-impl Hangups {
-    /// For the calling thread and those that it starts.
-    pub fn block() -> Self {
-        Hangups { set: blocked(&[libc::SIGHUP]) }
-    }
-
-    /// Waits for one.
-    pub fn wait(&self) {
-        let mut number = 0;
-        // SAFETY: the call reads the set and writes a number. It fails only for an invalid set.
-        unsafe { libc::sigwait(&self.set, &mut number) };
-    }
-}
-
-fn blocked(signals: &[libc::c_int]) -> libc::sigset_t {
-    // SAFETY: the set is written by sigemptyset before it is read; the calls keep no pointer.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        for signal in signals {
-            libc::sigaddset(&mut set, *signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-        set
     }
 }
 

@@ -5,13 +5,15 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use vcc_command::{CANNOT_RUN_OPERATOR, operator};
+
+use crate::process::Process;
 
 /// Longer than anything takes that is measured here.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,7 +70,7 @@ fn vcc(directory: &Path) -> Command {
 
 /// A running daemon. Killed when dropped.
 pub struct Daemon {
-    child: Child,
+    process: Process,
     pub began: Instant,
     lines: Receiver<(Instant, String)>,
 }
@@ -84,7 +86,9 @@ impl Daemon {
             .stdin(Stdio::null())
             .spawn()
             .context(CANNOT_RUN_OPERATOR)?;
-        let journal = BufReader::new(child.stderr.take().context("vcc has no standard error")?);
+        let journal = child.stderr.take();
+        let process = Process::new(child, "vcc run");
+        let journal = BufReader::new(journal.context("vcc has no standard error")?);
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in journal.lines().map_while(Result::ok) {
@@ -93,7 +97,7 @@ impl Daemon {
                 }
             }
         });
-        let daemon = Self { child, began, lines };
+        let daemon = Self { process, began, lines };
         let mut ready = None;
         let mut seen = Vec::new();
         // The web page is announced last.
@@ -110,7 +114,7 @@ impl Daemon {
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// A line of the journal, and when it came; None after `patience`, or if the daemon has ended.
@@ -141,21 +145,7 @@ impl Daemon {
     }
 
     /// Ends it; everything stays attached.
-    pub fn end(mut self) -> anyhow::Result<()> {
-        // SAFETY: the call takes no pointers, and the child has not been waited for.
-        unsafe { libc::kill(self.pid() as libc::pid_t, libc::SIGTERM) };
-        let status = self.child.wait()?;
-        if !status.success() {
-            bail!("`vcc run` ended with {status}");
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub fn end(self) -> anyhow::Result<()> {
+        self.process.end()
     }
 }

@@ -396,15 +396,15 @@ impl Port {
         self.split.refuse(&self.core, broken.promise, slot);
     }
 
-    /// The peer does not answer what the port repairs. Without a promise, nobody is reset: the guest has its
-    /// own timers.
+    /// Forgets a connection that nobody uses any more. What is promised is broken; without the port, the ends of an
+    /// accepted one do not understand each other; of any other nobody is reset, because the guest has its own timers.
     pub(super) fn give_up(&mut self, id: FlowId, out: &mut Out) {
         let Some(entry) = self.core.table.get(id) else { return };
         let owes = entry.state.split_owes(&entry.held.hold) || entry.snooped.snoop.has_stored();
-        if owes || entry.depends() {
-            return self.break_promise(id, out);
-        }
         let params = *self.core.treatments.params_of(&entry.state);
+        if owes || entry.depends() {
+            self.break_promise(id, out);
+        }
         self.core.table.leave_minisock(id, &params);
         self.forget(id);
     }

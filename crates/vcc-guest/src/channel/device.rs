@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use vcc_channel::{Bad, MESSAGE_BYTES};
+use vcc_net::clock::now_ns;
+use vcc_net::ready::ready;
 
 use super::follower::{Failure, Follower};
 use super::reports::Words;
@@ -18,6 +20,9 @@ const RETRY_AFTER_GARBAGE: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(3);
 /// More answers than that do not wait: the host does not read them.
 const UNSENT_MAX_BYTES: usize = 64 * MESSAGE_BYTES;
+
+/// Waits are in whole milliseconds, and end none too early.
+const GRAIN: Duration = Duration::from_millis(1);
 
 /// What happened on the channel, for the journal.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,7 +76,7 @@ pub(crate) fn follow<W: Words>(
             report(Heard::Down { why, malformed, repaired_losses: follower.repaired_losses() });
         }
         device = loop {
-            if wait(&[(stop, libc::POLLIN)], retry)?[0] != 0 {
+            if ready([(stop, libc::POLLIN)], retry + GRAIN)?[0] != 0 {
                 return Ok(());
             }
             if let Ok(device) = open() {
@@ -104,18 +109,19 @@ fn talk<W: Words>(
     loop {
         let writes = if unsent.is_empty() { 0 } else { libc::POLLOUT };
         let places = [(stop, libc::POLLIN), (device.as_raw_fd(), libc::POLLIN | writes)];
-        let [stopped, ready] = wait(&places, SILENCE.saturating_sub(heard_at.elapsed()))?;
+        let patience = SILENCE.saturating_sub(heard_at.elapsed()) + GRAIN;
+        let [stopped, events] = ready(places, patience)?;
         if stopped != 0 {
             return Ok(End::Stopped);
         }
-        if ready & libc::POLLOUT != 0 {
+        if events & libc::POLLOUT != 0 {
             match device.write(&unsent) {
                 Ok(bytes) => drop(unsent.drain(..bytes)),
                 Err(error) if waits(&error) => {}
                 Err(error) => return Ok(End::Closed(error.to_string())),
             }
         }
-        if ready & libc::POLLIN != 0 {
+        if events & libc::POLLIN != 0 {
             let bytes = match device.read(&mut buffer) {
                 Ok(0) => return Ok(End::Closed("the host has closed it".into())),
                 Ok(bytes) => &buffer[..bytes],
@@ -137,7 +143,7 @@ fn talk<W: Words>(
             if unsent.len() + answer.len() <= UNSENT_MAX_BYTES {
                 unsent.extend(answer);
             }
-        } else if ready & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
+        } else if events & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
             return Ok(End::Closed("the host has closed it".into()));
         }
         if heard_at.elapsed() >= SILENCE {
@@ -151,30 +157,4 @@ fn talk<W: Words>(
 
 fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
-}
-
-/// What is ready, after at most this time.
-fn wait<const N: usize>(
-    places: &[(RawFd, libc::c_short); N],
-    at_most: Duration,
-) -> io::Result<[libc::c_short; N]> {
-    let mut polled = places.map(|(fd, events)| libc::pollfd { fd, events, revents: 0 });
-    let at_most_ms = at_most.as_millis() as libc::c_int;
-    // SAFETY: the call writes as many pollfds as there are.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, at_most_ms + 1) };
-    match ready {
-        0.. => Ok(polled.map(|polled| polled.revents)),
-        _ => match io::Error::last_os_error() {
-            error if error.kind() == ErrorKind::Interrupted => Ok([0; N]),
-            error => Err(error),
-        },
-    }
-}
-
-/// By the clock of bpf_ktime_get_ns().
-fn now_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes the time, and cannot fail for this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -3,9 +3,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use vcc_command::output;
+use vcc_command::signals::Signals;
 use vcc_guest::{Flood, Form, Heard, Installed};
 
-use crate::signals::Signals;
 use crate::{by, remove, require_root};
 
 /// Register the congestion control `flood`, and make it the default of new connections

@@ -2,7 +2,6 @@
 
 mod flood;
 mod remove;
-mod signals;
 mod status;
 
 use std::process::ExitCode;

@@ -12,7 +12,8 @@ use crate::command;
 
 const SLICE: &str = "/proc/sys/kernel/sched_rr_timeslice_ms";
 
-const EXPERIMENT: &str = r#"
+/// What the experiments here have in common.
+const HEAD: &str = r#"
 id = "small"
 title = "t"
 paper = "p"
@@ -20,6 +21,9 @@ paper = "p"
 measured_s = 1
 runs = 1
 quick = { measured_s = 1, runs = 1 }
+"#;
+
+const EXPERIMENT: &str = r#"
 [machines]
 slice_ms = 20
 neighbours = 1
@@ -39,13 +43,6 @@ against = "tap"
 "#;
 
 const VERDICTS: &str = r#"
-id = "small"
-title = "t"
-paper = "p"
-[duration]
-measured_s = 1
-runs = 1
-quick = { measured_s = 1, runs = 1 }
 [machines]
 slice_ms = 20
 neighbours = 1
@@ -75,13 +72,6 @@ queue_ms = 40
 
 /// With a peer that drops nothing, a guest alone has no timeout.
 const COUNTERS: &str = r#"
-id = "small"
-title = "t"
-paper = "p"
-[duration]
-measured_s = 1
-runs = 1
-quick = { measured_s = 1, runs = 1 }
 [machines]
 slice_ms = 20
 neighbours = 1
@@ -96,6 +86,10 @@ card = "tap"
 alone = true
 tcp = { frto = false, tail_loss_probes = false }
 "#;
+
+fn write(directory: &Path, file: &str, tables: &str) {
+    fs::write(directory.join(file), [HEAD, tables].concat()).expect("written");
+}
 
 fn lab(directory: &Path, file: &str) -> Command {
     let mut command = command();
@@ -132,7 +126,7 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
         return skip("guest/live/build.sh has not been run");
     }
     let directory = tempfile::tempdir().expect("a directory");
-    fs::write(directory.path().join("small.toml"), EXPERIMENT).expect("written");
+    write(directory.path(), "small.toml", EXPERIMENT);
     let slice = fs::read_to_string(SLICE).expect("a length");
 
     let result = self::result(directory.path(), "small.toml");
@@ -142,7 +136,7 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
     }
     assert_eq!(fs::read_to_string(SLICE).expect("a length"), slice);
     assert_judged(directory.path());
-    fs::write(directory.path().join("counters.toml"), COUNTERS).expect("written");
+    write(directory.path(), "counters.toml", COUNTERS);
     let counted = self::result(directory.path(), "counters.toml");
     let metrics = &counted["cases"][0]["metrics"];
     for count in ["timeouts", "spurious", "retransmitted_segs", "stalls", "postponed_timers"] {
@@ -173,7 +167,7 @@ fn virtual_machines_take_turns_and_leave_nothing_behind() {
 
 /// Each connection is reported to wait for one of four, and the guest's CPU to do one of three.
 fn assert_judged(directory: &Path) {
-    fs::write(directory.join("verdicts.toml"), VERDICTS).expect("written");
+    write(directory, "verdicts.toml", VERDICTS);
     let result = result(directory, "verdicts.toml");
     for case in [0, 1, 2] {
         assert_complete(&result["cases"][case]["metrics"]);

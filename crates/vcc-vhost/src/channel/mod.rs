@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use client::{Client, Lost};
 
+use vcc_net::ready::ready;
+
 use crate::card::Card;
 use crate::channel_state::Shared;
 use crate::event::Event;
@@ -107,14 +109,9 @@ impl Server {
             (self.listener.as_raw_fd(), libc::POLLIN),
             (client, events),
         ];
-        let mut polled = places.map(|(fd, events)| libc::pollfd { fd, events, revents: 0 });
-        let at_most_ms = at_most.as_millis() as libc::c_int + 1;
-        // SAFETY: the call writes as many pollfds as there are.
-        let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, at_most_ms) };
-        if ready < 0 {
-            return [false; 4];
-        }
-        let [stops, comes, client] = polled.map(|place| place.revents);
+        // Waits are in whole milliseconds, and end none too early.
+        let at_most = at_most + Duration::from_millis(1);
+        let Ok([stops, comes, client]) = ready(places, at_most) else { return [false; 4] };
         let [takes, talks] = [client & libc::POLLOUT, client & !libc::POLLOUT].map(|it| it != 0);
         [stops != 0, comes != 0, talks, takes]
     }

@@ -8,13 +8,13 @@
 use std::io::ErrorKind;
 
 use vcc_domain::Out;
+use vcc_net::clock::now_ns;
 
 use super::backlog::Arrival;
 use super::{Device, Rings};
 use crate::dirty::GuestMemory;
 use crate::event::Event;
 use crate::header::Header;
-use crate::wake::now_ns;
 
 /// More frames than a tap's queue has.
 const WAITING_MAX: usize = 1 << 16;

@@ -1,6 +1,7 @@
 //! From the wire to the guest.
 
 use vcc_domain::{Frame, Out, ReceiveRing, Verdict};
+use vcc_net::clock::now_ns;
 use virtio_queue::QueueT;
 
 use super::backlog::Arrival;
@@ -10,7 +11,6 @@ use super::{BATCH, Device, Rings};
 use crate::header::Header;
 use crate::offload::Offload;
 use crate::rings::{self, Placed};
-use crate::wake::now_ns;
 use crate::wire::{self, Received};
 
 impl Device {

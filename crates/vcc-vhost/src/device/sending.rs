@@ -1,10 +1,10 @@
 //! From the guest to the wire.
 
 use vcc_domain::{Out, Verdict};
+use vcc_net::clock::now_ns;
 
 use super::{BATCH, Device, Rings};
 use crate::rings::{self, Taken};
-use crate::wake::now_ns;
 
 impl Device {
     /// From the guest to the wire.

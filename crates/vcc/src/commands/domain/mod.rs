@@ -11,11 +11,12 @@ use std::thread;
 use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vcc_command::output;
+use vcc_command::signals::{Hangups, Signals};
 use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{BufferPolicy, Mode, Params, sys};
 use vcc_port::AttachOptions;
-use vcc_vhost::{Card, Hangups, PolicyFile, Signals};
+use vcc_vhost::{Card, PolicyFile};
 
 use promises::Promises;
 use ruled::{Ruled, Terms, wants_ledger};

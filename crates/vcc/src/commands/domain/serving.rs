@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use vcc_command::output;
+use vcc_command::signals::Signals;
 use vcc_domain::Port;
 use vcc_port::Detour;
-use vcc_vhost::{Card, Event, OnEvent, RelayServer, Server, Signals, Tap};
+use vcc_vhost::{Card, Event, OnEvent, RelayServer, Server, Tap};
 
 #[derive(Clone)]
 pub enum Place {
