@@ -42,11 +42,11 @@ build-lab: deps
 guest-kernel:
 	@guest/kernel/build.sh
 
-# The release and the configuration of a guest's kernel with PVTCP.
-RELEASE ?= 6.12
-CONFIG ?=
+# An option of build.sh by a variable of make's command line; others' environments have such names too.
+option = $(if $(filter command,$(firstword $(origin $1))),$2 '$($1)')
+
 pvtcp-kernel:
-	@guest/pvtcp/build.sh --release '$(RELEASE)' $(if $(CONFIG),--config '$(CONFIG)') pvtcp-kernel
+	@guest/pvtcp/build.sh $(call option,RELEASE,--release) $(call option,CONFIG,--config) pvtcp-kernel
 
 test:
 	@scripts/install-deps.sh test

@@ -22,27 +22,45 @@ install_missing() {
 		fail "apt-get could not install$missing"
 }
 
-# Downloads packages of a suite into an empty directory and unpacks them into DIR/root, without installing
-# them and without a change of this machine's list of packages: download_packages DIR SUITE PACKAGE...
+# Downloads packages of a suite, with its security updates, into an empty directory and unpacks them into
+# DIR/root, without installing them and without a change of this machine's list of packages:
+# download_packages DIR SUITE PACKAGE... Returns 77 if the suite does not have one of them.
 download_packages() {
 	directory=$1 suite=$2
 	shift 2
 	command -v apt-get >/dev/null || fail "only Debian can fetch $*"
-	# shellcheck disable=SC2016 # a variable of apt's
-	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
 	mkdir -p "$directory/lists/partial" "$directory/archives/partial"
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-		"${mirror:-http://deb.debian.org/debian} $suite main" >"$directory/sources.list"
-	for step in update "download $*"; do
-		# shellcheck disable=SC2086 # a command and its arguments
-		(cd "$directory" && apt-get -qq -o "Dir::Etc::sourcelist=$directory/sources.list" \
-			-o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$directory/lists" \
-			-o "Dir::Cache=$directory" -o Dir::State::status=/dev/null \
-			-o "APT::Sandbox::User=$(id -un)" $step >"$directory/log" 2>&1) ||
-			fail "apt-get $step from $suite: $(tail -n 3 "$directory/log")"
+	list_archive Debian http://deb.debian.org/debian "$suite" >"$directory/sources.list"
+	case $suite in
+	*-backports | sid) ;;
+	*) list_archive Debian-Security http://security.debian.org/debian-security "$suite-security" \
+		>>"$directory/sources.list" ;;
+	esac
+	apt_apart "$directory" apt-get update || fail "apt-get update from $suite: $(tail -n 3 "$directory/log")"
+	for package; do
+		apt_apart "$directory" apt-cache show "$package" || return 77
 	done
+	apt_apart "$directory" apt-get download "$@" ||
+		fail "apt-get download $* from $suite: $(tail -n 3 "$directory/log")"
 	for package in "$directory"/*.deb; do
 		dpkg-deb -x "$package" "$directory/root" || fail "cannot unpack $package"
 	done
 	rm -rf "$directory/lists" "$directory/archives"
+}
+
+# A line of sources.list, with the mirror that this machine uses for it: list_archive LABEL MIRROR SUITE
+list_archive() {
+	# shellcheck disable=SC2016 # a variable of apt's
+	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Label: $1" | head -n 1)
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-$2} $3 main"
+}
+
+# A command of apt with the lists of a directory instead of this machine's: apt_apart DIR COMMAND ARGUMENT...
+apt_apart() {
+	directory=$1 command=$2
+	shift 2
+	(cd "$directory" && "$command" -q -q -o "Dir::Etc::sourcelist=$directory/sources.list" \
+		-o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$directory/lists" \
+		-o "Dir::Cache=$directory" -o Dir::State::status=/dev/null \
+		-o "APT::Sandbox::User=$(id -un)" "$@" >"$directory/log" 2>&1)
 }

@@ -75,7 +75,7 @@ echo "guest kernel: building $source, about 4 minutes" >&2
 
 if [ -z "$archive" ]; then
 	mkdir "$work/debian"
-	download_packages "$work/debian" sid "$source"
+	download_packages "$work/debian" sid "$source" || fail "Debian sid has no $source now"
 	archive=$work/debian/root/usr/src/$source.tar.xz
 fi
 

@@ -56,20 +56,15 @@ work=$(mktemp -d "$cache/live-guest-build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-find_image() {
-	apt-cache depends "$kernel" | sed -n 's/^ *Depends: \(linux-image-\)/\1/p'
-}
-image=$(find_image)
-if [ -z "$image" ]; then
-	apt-get update -qq >&2 || fail 'apt-get update failed: check the network'
-	image=$(find_image)
-fi
-[ -n "$image" ] || fail "no package $kernel"
+apt-cache show bpftool >/dev/null 2>&1 || apt-get update -qq >&2 || fail 'apt-get update failed: check the network'
+image=
 if [ -n "$pvtcp" ]; then
 	sh "$here/../pvtcp/build.sh" --release "$pvtcp" --config "$here/defconfig" "$work" >/dev/null ||
 		fail 'cannot build its kernel; see the message above'
 	rm "$work"/linux-headers-*.deb
-	image=
+else
+	image=$(apt-cache depends "$kernel" | sed -n 's/^ *Depends: \(linux-image-\)/\1/p')
+	[ -n "$image" ] || fail "no package $kernel"
 fi
 # apt drops root to download; a directory that it cannot write makes it warn.
 programs="busybox-static $(apt-cache depends --recurse --important bpftool | grep '^[a-z]')"

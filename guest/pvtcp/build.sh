@@ -10,7 +10,8 @@
 #   --module DIRECTORY  with --check: also compiles the module there
 #   DIR                 where the packages go; default: pvtcp-kernel
 #
-# As root it installs missing packages that the build needs. With Debian's configuration the build takes some
+# As root it installs missing packages that the build needs. It exits with 77 if Debian does not have the
+# release now: backports move on to newer ones. With Debian's configuration the build takes some
 # hours of CPU time, and several GB of disk below TMPDIR (/var/tmp).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -80,7 +81,10 @@ log=$work/log
 
 source=linux-source-$release
 mkdir "$work/debian"
-download_packages "$work/debian" "$suite" "$source" "linux-config-$release"
+download_packages "$work/debian" "$suite" "$source" "linux-config-$release" || {
+	echo "PVTCP's kernel: $suite has no $source now: choose another release, or apply the patches yourself" >&2
+	exit 77
+}
 version=$(dpkg-deb -f "$work/debian/$source"_*.deb Version)
 tar -xJf "$work/debian/root/usr/src/$source.tar.xz" -C "$work" || fail "cannot unpack $source $version"
 rm "$work/debian/$source"_*.deb "$work/debian/root/usr/src/$source.tar.xz"
