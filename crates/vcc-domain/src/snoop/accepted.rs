@@ -69,13 +69,20 @@ impl Accepted {
             AcceptedRow::Joined { seq, tsval } => Some(Accepted::Joined(Offsets { seq, tsval })),
             AcceptedRow::Waits { syn, ack, flags, options, wscale } => {
                 let terms = Terms { flags, options, wscale };
-                let syn = take(syn)?;
-                let is_syn = parse(&syn, Direction::ToGuest).is_ok_and(|parsed| {
-                    u32::from(parsed.segment.flags) & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN
-                });
+                let mut take_with = |row, flags: u32| {
+                    let mask = sys::TCP_SYN | sys::TCP_ACK | sys::TCP_FIN | sys::TCP_RST;
+                    let frame = take(row)?;
+                    let Parsed { segment, .. } = parse(&frame, Direction::ToGuest).ok()?;
+                    let is_such =
+                        u32::from(segment.flags) & mask == flags && segment.payload_bytes == 0;
+                    is_such.then_some(frame)
+                };
+                let syn = take_with(syn, sys::TCP_SYN)?;
                 let mut waits = Waits::new(now_ns, syn, terms);
-                waits.ack = ack.map(take).map_or(Some(None), |ack| ack.map(Some))?;
-                is_syn.then(|| Accepted::Waits(Box::new(waits)))
+                if let Some(ack) = ack {
+                    waits.ack = Some(take_with(ack, sys::TCP_ACK)?);
+                }
+                Some(Accepted::Waits(Box::new(waits)))
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Rare and dishonest segments of connections that the port accepts.
 
-use vcc_engine::Params;
+use vcc_engine::{Mode, Params};
 use vcc_frames::{MACS, Packet, payload};
 use vcc_net::seq::before;
 
 use super::*;
 use crate::testing::{ACK, SYN, Talk, framed, is_right};
+use crate::{CannotTakeOver, Rule, Rules};
 
 const FIN: u16 = sys::TCP_FIN as u16;
 const RST: u16 = sys::TCP_RST as u16;
@@ -15,11 +16,13 @@ const ISN: u32 = 0x8000_0000;
 const MSS: [u8; 4] = [2, 4, 3, 0xe8];
 const MS: u64 = 1_000_000;
 
+fn accepting() -> Params {
+    Params::with(|params| (params.receive, params.underlay) = (sys::RECEIVE_ACCEPT as u8, 0))
+}
+
 /// A port of a guest that has answered a SYN like those to come.
 fn known() -> Talk {
-    let mut talk = Talk::new(Params::with(|params| {
-        (params.receive, params.underlay) = (sys::RECEIVE_ACCEPT as u8, 0);
-    }));
+    let mut talk = Talk::new(accepting());
     talk.port.set_isn_hash(Arc::new(|_| ISN.into()));
     cross(
         false,
@@ -330,4 +333,126 @@ fn ends_that_were_reset_may_connect_again() {
     assert_eq!((passes, out), (None, Out::default()), "no RST");
     let out = join(&mut talk);
     assert!(!before(parsed(&out.to_guest[0], Direction::ToGuest).segment.ack, talk.guest_next));
+}
+
+/// The guest may answer either of two SYNs that differ in what they offer, and says which by its answer.
+#[test]
+fn a_syn_that_is_repeated_in_another_shape_is_left_to_the_guest() {
+    let without_options = |talk: &mut Talk| {
+        let seq = talk.peer_next.wrapping_sub(1);
+        let syn = Packet { flags: SYN, ack: 0, seq, options: vec![], ..talk.segment(false) };
+        cross(false, &syn, talk).1
+    };
+    // The port has answered the first one.
+    let (mut talk, isn) = begun();
+    assert_eq!(without_options(&mut talk).to_fabric, []);
+    open(&mut talk, isn);
+    join(&mut talk);
+    // The port did not know how the guest answers the first one, and knows how it answers the second one.
+    let mut talk = known();
+    talk.peer.set_port(PEER_PORT);
+    talk.peer_next += 1;
+    assert_eq!(without_options(&mut talk).to_fabric, []);
+    talk.peer_next -= 1;
+    let (passes, out) = syn(&mut talk, 0);
+    assert_eq!((passes.is_some(), out.to_fabric, accepted(&talk)), (true, vec![], 0));
+}
+
+/// The guest continues behind another port.
+fn moved(talk: &mut Talk, mut next: Port) -> Out {
+    let mut out = Out::default();
+    talk.port.end_waits(talk.now_ns, &mut out);
+    let (_, state) = talk.port.hand_over("a test", std::iter::empty());
+    next.set_isn_hash(Arc::new(|_| ISN.into()));
+    next.take_over(talk.now_ns, &state).expect("a state");
+    next.go_on(talk.now_ns, &mut out);
+    talk.port = next;
+    out
+}
+
+/// A port with one rule.
+fn under(params: Params) -> Port {
+    let mut port = Port::new(params, 16);
+    port.set_rules(Rules {
+        rules: vec![Rule { name: "all".into(), params }],
+        judge: Arc::new(|_, _| 0),
+        pools: vec![],
+        polices: false,
+    });
+    port
+}
+
+/// It is the only one who knows what the guest's numbers lack.
+#[test]
+fn a_port_that_ignores_connections_translates_those_that_another_has_accepted() {
+    let ignoring = Params(sys::vcc_params { mode: Mode::Ignore.number(), ..accepting().0 });
+    for waits in [true, false] {
+        let (mut talk, isn) = if waits { begun() } else { joined() };
+        if waits {
+            open(&mut talk, isn);
+        }
+        moved(&mut talk, under(ignoring));
+        if waits {
+            join(&mut talk);
+        }
+        let sent = Packet { payload: payload(100), ..talk.segment(true) };
+        let (passes, _) = cross(true, &sent, &mut talk);
+        assert_eq!(parsed(&passes.expect("it passes"), Direction::FromGuest).segment.seq, isn + 1);
+        talk.peer.set_port(PEER_PORT + 1);
+        let (passes, out) = syn(&mut talk, 0);
+        assert_eq!((passes.is_some(), out.to_fabric), (true, vec![]), "others are ignored");
+    }
+}
+
+/// The peer may have the port's SYN-ACK, of which the next host knows nothing: both ends are reset (law 16).
+#[test]
+fn a_handshake_that_the_peer_has_not_ended_does_not_move() {
+    let (mut talk, isn) = begun();
+    let out = moved(&mut talk, Port::new(accepting(), 16));
+    assert!(!has_flow(&talk));
+    let [to_peer] = &out.to_fabric[..] else { panic!("{out:?}") };
+    let to_peer = parsed(to_peer, Direction::FromGuest).segment;
+    assert_eq!((to_peer.flags & RST, to_peer.seq), (RST, isn + 1));
+    assert!(!out.to_guest.is_empty());
+    for to_guest in &out.to_guest {
+        let to_guest = parsed(to_guest, Direction::ToGuest).segment;
+        assert_eq!((to_guest.flags & RST, to_guest.seq), (RST, talk.peer_next));
+    }
+}
+
+/// The state with a change, and the right checksum.
+fn resealed(state: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
+    let is_footer = |part: &[u8]| part == b"{\"crc32\":";
+    let footer_at = state.windows(9).rposition(is_footer).expect("a footer");
+    let mut changed = state[..footer_at].to_vec();
+    change(&mut changed);
+    let footer = format!("{{\"crc32\":{}}}\n", crc32fast::hash(&changed));
+    [&changed, footer.as_bytes()].concat()
+}
+
+/// Each change is of a frame that the state's row of an accepted connection names.
+#[test]
+fn an_accepted_connection_without_its_syn_or_ack_does_not_arrive() {
+    let (mut talk, isn) = begun();
+    open(&mut talk, isn);
+    let (_, state) = talk.port.hand_over("a test", std::iter::empty());
+    let arrives = |state: &[u8]| Port::new(accepting(), 16).take_over(0, state).map(drop);
+    assert_eq!(arrives(&resealed(&state, |_| {})), Ok(()));
+    let port = PEER_PORT.to_be_bytes();
+    let ports_at: Vec<usize> =
+        (0..state.len() - 20).filter(|at| state[*at..].starts_with(&port)).collect();
+    let [syn_at, ack_at] = ports_at[..] else { panic!("{ports_at:?}") };
+    const FLAGS_AT: usize = 13;
+    for (what, at, byte) in [
+        ("the SYN is of another connection", syn_at, 0),
+        ("the SYN is a SYN-ACK", syn_at + FLAGS_AT, (SYN | ACK) as u8),
+        ("the SYN is a RST", syn_at + FLAGS_AT, RST as u8),
+        ("the ACK is of another connection", ack_at, 0),
+        ("the ACK is a SYN", ack_at + FLAGS_AT, SYN as u8),
+        ("the ACK is a FIN", ack_at + FLAGS_AT, (FIN | ACK) as u8),
+        ("the ACK has no header", ack_at + FLAGS_AT - 1, 0),
+    ] {
+        let refused = arrives(&resealed(&state, |state| state[at] = byte));
+        assert!(matches!(refused, Err(CannotTakeOver::Row(_))), "{what}: {refused:?}");
+    }
 }
