@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use vcc_net::clock::now_ns;
 use vcc_port::lock::Lock;
 use vcc_port::open_own_directory;
 
@@ -101,11 +102,22 @@ pub struct Status {
     pub provider: Option<Provider>,
     pub registered: Option<&'static str>,
     pub pin: Option<PathBuf>,
+    pub channel: Option<ChannelState>,
     pub default: String,
     pub default_before: Option<String>,
     pub connections: Option<Connections>,
     /// Why they are not known.
     pub connections_unknown: Option<String>,
+}
+
+/// What the channel gives connections, if `flood` is registered with one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelState {
+    /// The host holds the connections, and has renewed its lease.
+    Leased,
+    /// The host is silent or does not hold: the window is NewReno's.
+    NotLeased,
 }
 
 impl Provider {
@@ -219,12 +231,24 @@ impl Flood {
                 Some(Provider::Bpf(pin)) => Some(pin.clone()),
                 _ => None,
             },
+            channel: self.channel_state(provider.as_ref())?,
             provider,
             default: self.default.current()?,
             default_before: self.default.before()?,
             connections_unknown: connections.as_ref().err().map(ToString::to_string),
             connections: connections.ok(),
         })
+    }
+
+    fn channel_state(&self, provider: Option<&Provider>) -> Result<Option<ChannelState>> {
+        if !matches!(provider, Some(Provider::Bpf(_))) || !self.pins.needs_lease() {
+            return Ok(None);
+        }
+        let reports = Reports::open(&self.pins.leases(), &self.pins.flows())?;
+        Ok(Some(match reports.is_leased(now_ns())? {
+            true => ChannelState::Leased,
+            false => ChannelState::NotLeased,
+        }))
     }
 
     /// Held by the one command at a time that changes something.

@@ -16,7 +16,7 @@ pub use channel::Heard;
 pub use connections::Connections;
 pub use default::Restored;
 pub use error::Error;
-pub use flood::{Flood, Form, Installed, Provider, Removed, Status, Unregistered};
+pub use flood::{ChannelState, Flood, Form, Installed, Provider, Removed, Status, Unregistered};
 pub use kernel::available;
 pub use list::{CongestionControl, find, names};
 

@@ -127,6 +127,8 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         PortView {
             held_bytes: Some(300_000),
             promised_bytes: Some(200_000),
+            channel: Some("up".into()),
+            channel_malformed: Some(3),
             ..port("tap7", None, 2, second)
         },
         port(HOSTILE_DEVICE, Some(HOSTILE), 3, second),

@@ -39,9 +39,20 @@ impl Reports {
         };
         Ok(Reports { leases: open(leases)?, flows: open(flows)? })
     }
+
+    /// Whether the host has a lease at this time, by the kernel's monotonic clock.
+    pub fn is_leased(&self, now_ns: u64) -> Result<bool> {
+        let value = self.lease_value()?;
+        Ok(bytes(&value, 0).map(u64::from_ne_bytes).is_some_and(|until_ns| now_ns < until_ns))
+    }
+
+    /// struct flood_lease.
+    fn lease_value(&self) -> Result<Vec<u8>> {
+        Ok(self.leases.lookup(&ONLY, MapFlags::ANY).map_err(failed)?.unwrap_or_default())
+    }
 }
 
-/// struct flood_lease has one element.
+/// The map of leases has one element.
 const ONLY: [u8; 4] = 0u32.to_ne_bytes();
 
 fn failed(error: libbpf_rs::Error) -> Error {
@@ -50,8 +61,7 @@ fn failed(error: libbpf_rs::Error) -> Error {
 
 impl Words for Reports {
     fn session(&mut self) -> Result<u32> {
-        let value = self.leases.lookup(&ONLY, MapFlags::ANY).map_err(failed)?.unwrap_or_default();
-        Ok(bytes(&value, 8).map(u32::from_ne_bytes).unwrap_or_default())
+        Ok(bytes(&self.lease_value()?, 8).map(u32::from_ne_bytes).unwrap_or_default())
     }
 
     fn lease(&mut self, session: u32, until_ns: u64) -> Result<()> {

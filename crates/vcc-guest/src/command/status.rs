@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use vcc_command::output;
-use vcc_guest::{Flood, Status};
+use vcc_guest::{ChannelState, Flood, Status};
 
 use crate::by;
 
@@ -32,7 +32,14 @@ fn report(status: &Status) -> String {
         None => "not registered".to_owned(),
         Some(provider) => format!("registered {}", by(provider)),
     };
-    text += &format!("flood: {registered}\n");
+    let channel = match status.channel {
+        None => "",
+        Some(ChannelState::Leased) => "\nchannel: the host holds new connections",
+        Some(ChannelState::NotLeased) => {
+            "\nchannel: no lease of a host, the window is NewReno's (journalctl -u vcc-guest-channel)"
+        }
+    };
+    text += &format!("flood: {registered}{channel}\n");
     let before = status.default_before.as_ref().map(|name| format!("; before flood: {name}"));
     text +=
         &format!("default of new connections: {}{}\n", status.default, before.unwrap_or_default());
@@ -57,6 +64,7 @@ mod tests {
             provider: Some(Provider::Bpf("/sys/fs/bpf/vcc-guest/flood".into())),
             registered: Some("bpf"),
             pin: Some("/sys/fs/bpf/vcc-guest/flood".into()),
+            channel: None,
             default: "flood".into(),
             default_before: Some("cubic".into()),
             connections: Some(Connections { all: 7, using: 3 }),
@@ -69,7 +77,15 @@ mod tests {
              default of new connections: flood; before flood: cubic\n\
              connections: 3 of 7 use flood\n"
         );
+        for (channel, line) in [
+            (ChannelState::Leased, "channel: the host holds new connections"),
+            (ChannelState::NotLeased, "channel: no lease of a host, the window is NewReno's"),
+        ] {
+            status.channel = Some(channel);
+            assert!(report(&status).lines().nth(2).is_some_and(|it| it.starts_with(line)));
+        }
         status = Status {
+            channel: None,
             lacks: Some("Linux 5.4 has no BTF".into()),
             provider: None,
             registered: None,

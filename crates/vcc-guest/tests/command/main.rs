@@ -97,6 +97,7 @@ fn a_status_is_for_people_and_scripts() {
     let status: Value = serde_json::from_str(&guest("status --json").well()).expect("JSON");
     let keys: Vec<&String> = status.as_object().expect("an object").keys().collect();
     let expected = [
+        "channel",
         "connections",
         "connections_unknown",
         "default",

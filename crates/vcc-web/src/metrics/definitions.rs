@@ -48,6 +48,8 @@ metrics! {
     PORT_WINDOW = gauge("vcc_port_window_bytes", ["device", "tenant"], "Windows shown to a port's guest, summed over its connections.");
     PORT_HELD = gauge("vcc_port_held_bytes", ["device", "tenant"], "Bytes that the buffer of a port of `vcc domain` keeps.");
     PORT_PROMISED = gauge("vcc_port_promised_bytes", ["device", "tenant"], "Bytes that a port of `vcc domain` has acknowledged, and the end in whose name has not.");
+    PORT_CHANNEL_UP = gauge("vcc_port_channel_up", ["device", "tenant"], "1 if the guest's congestion control follows the channel of a port of `vcc domain`, else 0; only with a channel.");
+    PORT_CHANNEL_MALFORMED = counter("vcc_port_channel_malformed_messages_total", ["device", "tenant"], "Malformed messages of the guest on the channel, each of which closed it; since `vcc domain` started.");
     PORT_ACKED = counter("vcc_port_acked_bytes_total", ["device", "tenant"], "Acknowledged payload of a port's guest, between the first and the last reading of each connection; since the daemon started.");
     PORT_FABRIC_DELAY = histogram("vcc_port_fabric_delay_seconds", ["device", "tenant"], "Times that fabric and peer took to answer a port's guest; since the port was attached.");
     PORT_GUEST_DELAY = histogram("vcc_port_guest_delay_seconds", ["device", "tenant"], "Times that a port's guest took to answer; since the port was attached.");

@@ -105,13 +105,22 @@ fn ports(text: &mut Text, taken: &Taken) {
             samples.add([&port.port, &tenant(port)], port.sums.window_bytes as f64);
         }
     });
-    // Ports in the kernel have no buffer.
-    let [held, promised]: [fn(&PortView) -> Option<u64>; 2] =
-        [|port| port.held_bytes, |port| port.promised_bytes];
-    for (metric, value) in [(&m::PORT_HELD, held), (&m::PORT_PROMISED, promised)] {
+    // Ports in the kernel have neither a buffer nor a channel.
+    let [held, promised, channel_up, malformed]: [fn(&PortView) -> Option<u64>; 4] = [
+        |port| port.held_bytes,
+        |port| port.promised_bytes,
+        |port| port.channel.as_ref().map(|state| (state == "up").into()),
+        |port| port.channel_malformed,
+    ];
+    for (metric, value) in [
+        (&m::PORT_HELD, held),
+        (&m::PORT_PROMISED, promised),
+        (&m::PORT_CHANNEL_UP, channel_up),
+        (&m::PORT_CHANNEL_MALFORMED, malformed),
+    ] {
         text.family(metric, |samples| {
-            for (port, bytes) in readable().filter_map(|(_, port)| Some((port, value(port)?))) {
-                samples.add([&port.port, &tenant(port)], bytes as f64);
+            for (port, value) in readable().filter_map(|(_, port)| Some((port, value(port)?))) {
+                samples.add([&port.port, &tenant(port)], value as f64);
             }
         });
     }

@@ -191,6 +191,8 @@ fn names_come_back_as_they_were() {
     let tap = [("device", "tap7"), ("tenant", "")];
     assert_eq!(value(&parsed, "vcc_port_held_bytes", &tap), 300_000.0);
     assert_eq!(value(&parsed, "vcc_port_promised_bytes", &tap), 200_000.0);
+    assert_eq!(value(&parsed, "vcc_port_channel_up", &tap), 1.0);
+    assert_eq!(value(&parsed, "vcc_port_channel_malformed_messages_total", &tap), 3.0);
     assert_eq!(value(&parsed, "vcc_pool_held_bytes", &[("pool", HOSTILE)]), 560_000.0);
 }
 

@@ -293,8 +293,11 @@ fn kernels_without_links_have_a_lease_as_well() {
         assert!(pins.needs_lease());
         let mut reports = Reports::open(&pins.leases(), &pins.flows()).expect("the maps");
         let window_segs = || Connection::new(name, "127.0.0.1").info().tcpi_snd_cwnd;
+        let channel = || guest.flood.status().expect("a status").channel;
+        assert_eq!(channel(), Some(ChannelState::NotLeased));
         assert!(NEWRENO_SEGS.contains(&window_segs()));
         channel::Words::lease(&mut reports, 1, u64::MAX).expect("written");
+        assert_eq!(channel(), Some(ChannelState::Leased));
         assert_eq!(window_segs(), FLOOD_SEGS);
         let removed = guest.flood.remove().expect("removed");
         assert_eq!(removed.unregistered, Unregistered::Done(Provider::Bpf(pins.map())));
