@@ -5,10 +5,12 @@ use std::iter;
 
 use vcc_domain::{BufferSpec, Frame, Out, PoolTotals};
 use vcc_engine::{Mode, Params, sys};
-use vcc_frames::Packet;
 use vcc_frames::wire::{ACK, FIN, RST};
+use vcc_frames::{Packet, options};
 
 use crate::common::rules::{POOLS, by_guest_port};
+use crate::common::segment::Segment;
+use crate::common::watch::distance;
 use crate::ends::{Ends, Guest, MSS_BYTES, holding};
 use crate::split::splitting;
 
@@ -47,11 +49,15 @@ impl Shared {
     }
 
     fn with_pool(params: Params, weights: &[u16], pool_bytes: u32) -> Self {
+        let all = (0..weights.len() as u16).map(Ends::new).collect();
+        Self::between(params, all, weights, pool_bytes)
+    }
+
+    fn between(params: Params, all: Vec<Ends>, weights: &[u16], pool_bytes: u32) -> Self {
         let mut guest = Guest::with(params, BufferSpec::default());
         // Other rules than hold's are in force for some of them, or will be.
         guest.watch.windows = false;
         guest.watch.splits = true;
-        let all: Vec<Ends> = (0..weights.len() as u16).map(Ends::new).collect();
         let mut shared = Shared { guest, sent: vec![0; all.len()], all };
         let in_pool = |weight: &u16| {
             let it = pooled(params, 0, *weight);
@@ -418,6 +424,42 @@ fn another_act_keeps_the_account_exact() {
             shared.guest.port.has_gone();
             shared.assert_empty(0, "the guest has moved");
         }
+    }
+}
+
+/// What is sent again is in flight already, so the pool has been charged for it.
+#[test]
+fn a_pool_does_not_limit_what_is_sent_again() {
+    for params in [retransmitting(), splitting()] {
+        let mut ends = Ends::new(0);
+        ends.sack = true;
+        let mut shared = Shared::between(params, vec![ends], &[1], 24 * MSS);
+        (0..20).for_each(|_| shared.round(0..1));
+        shared.send_all(0);
+        let flight = shared.flight_bytes(0) / MSS;
+        assert!((20..=24).contains(&flight), "{flight}");
+        let Shared { guest, all, .. } = &mut shared;
+        let ends = &all[0];
+        assert!(ends.flow(guest).cc.cwnd_segs > flight, "the pool is the limit");
+        guest.left.clear();
+        guest.wait_ms(5);
+        let first = ends.in_sequence;
+        let [is_lost, arrived] =
+            [0, 1].map(|rest| move |number: &u32| (number % 3 == 0) == (rest == 0));
+        for number in (0..flight).filter(arrived) {
+            let [from, to] = [number, number + 1].map(|it| ends.seq(first + it * MSS));
+            let options = options::join(&[options::sack(&[(from, to)])]);
+            let _ = guest.receive(&Packet { options, ..ends.peer_ack(first, WINDOW_BYTES) });
+        }
+        let lost: Vec<u32> = (0..flight).filter(is_lost).collect();
+        let again = guest.left.iter().map(|frame| {
+            let segment = Segment::read(&frame.bytes).expect("TCP");
+            distance(ends.seq(first), segment.seq) as u32 / MSS
+        });
+        let again: Vec<u32> = again.filter(|number| *number < flight).collect();
+        assert_eq!(again, lost, "act {}, within one round trip", params.0.act);
+        let PoolTotals { held_bytes, overdrawn, .. } = shared.totals(0);
+        assert!(held_bytes <= 24 * MSS && overdrawn == 0, "{held_bytes}");
     }
 }
 
