@@ -463,6 +463,47 @@ fn a_pool_does_not_limit_what_is_sent_again() {
     }
 }
 
+/// Under `hold`, a window has room for the port's buffer, which no pool gave. One that only receives never uses it.
+#[test]
+fn what_a_download_was_shown_takes_nothing_from_a_pool_after_hold() {
+    for params in [holding(), retransmitting(), splitting()] {
+        let mut shared = Shared::new(params, &[1, 1]);
+        let round = |shared: &mut Shared| {
+            let Shared { guest, all, .. } = shared;
+            let ends = &mut all[0];
+            // No less than the guest is shown, so that the port need not hold for the peer's sake.
+            let data = ends.peer_ack(0, 2 * WINDOW_BYTES);
+            let _ = guest.receive(&Packet { payload: vec![7; MSS_BYTES], ..data });
+            ends.irs = ends.irs.wrapping_add(MSS);
+            let _ = guest.send(&ends.guest_ack(0));
+            shared.round(1..2);
+        };
+        (0..20).for_each(|_| round(&mut shared));
+        let shown_bytes = {
+            let flow = shared.all[0].flow(&shared.guest);
+            flow.right_edge.wrapping_sub(flow.snd_una)
+        };
+        assert!(shown_bytes > POOL_BYTES, "{shown_bytes}");
+        shared.set_rules(&[pooled(showing(), 0, 1), pooled(showing(), 0, 1)]);
+        for _ in 0..80 {
+            round(&mut shared);
+            assert_eq!(shared.totals(0).overdrawn, 0, "from act {}", params.0.act);
+        }
+        shared.send_all(1);
+        let flight_bytes = shared.flight_bytes(1);
+        assert!(flight_bytes > POOL_BYTES / 10 * 8, "{flight_bytes}");
+        // Once the guest sends, it has its share and no more.
+        for _ in 0..80 {
+            shared.round(0..2);
+            assert!(shared.totals(0).held_bytes <= POOL_BYTES);
+        }
+        assert_eq!(shared.totals(0).overdrawn, 0, "from act {}", params.0.act);
+        (0..2).for_each(|which| shared.send_all(which));
+        let flights_bytes = [0, 1].map(|which| shared.flight_bytes(which));
+        assert!(flights_bytes.iter().all(|it| *it > POOL_BYTES / 10 * 4), "{flights_bytes:?}");
+    }
+}
+
 /// What the guest may send at once is a handshake's result already.
 #[test]
 fn the_pool_limits_the_first_window() {
