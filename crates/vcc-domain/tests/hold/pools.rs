@@ -3,7 +3,7 @@
 
 use std::iter;
 
-use vcc_domain::{BufferSpec, Frame, Out, PoolTotals};
+use vcc_domain::{BufferSpec, Frame, Out, PoolTotals, Rules};
 use vcc_engine::{Mode, Params, sys};
 use vcc_frames::wire::{ACK, FIN, RST};
 use vcc_frames::{Packet, options};
@@ -401,6 +401,42 @@ fn a_handshake_leaves_its_pool_when_its_rule_is_gone() {
     assert_eq!([0, 1].map(|pool| shared.totals(pool).weight), [1, 0]);
     shared.set_rules(&[holding()]);
     [0, 1].into_iter().for_each(|pool| shared.assert_empty(pool, "no rule has a pool"));
+}
+
+/// A handshake without data has nothing of its pool yet, whose number must not become another's.
+#[test]
+fn a_handshake_does_not_charge_a_pool_that_came_after_its_rule() {
+    for params in acts() {
+        let mut shared = Shared::new(params, &[1]);
+        let ends = Ends::new(7);
+        let _ = shared.guest.send(&Packet { flags: RST | ACK, ..shared.all[0].guest_ack(0) });
+        let _ = shared.guest.send(&ends.syn());
+        shared.assert_empty(0, "nothing was shown to either");
+        let other =
+            || Rules { pools: vec!["third".to_owned()], ..by_guest_port(&[pooled(params, 0, 4)]) };
+        shared.guest.port.set_rules(other());
+        let _ = shared.guest.receive(&ends.syn_ack(60_000));
+        let held_bytes = |shared: &Shared| -> Vec<_> {
+            let pools = shared.guest.port.pools().into_iter();
+            pools.map(|it| (it.name, it.totals.held_bytes > 0)).collect()
+        };
+        let [first, third] = [("first".to_owned(), true), ("third".to_owned(), false)];
+        assert_eq!(held_bytes(&shared), [first, third], "act {}", params.0.act);
+        let _ = shared.guest.send(&ends.data(0, MSS_BYTES));
+        assert_eq!(held_bytes(&shared), [("third".to_owned(), true)], "act {}", params.0.act);
+        // Nothing is under the first rules any more, so their pools' numbers are free.
+        (0..3).for_each(|_| shared.guest.port.set_rules(other()));
+        assert_eq!(shared.guest.port.pools().len(), 1);
+    }
+}
+
+#[test]
+fn a_rule_whose_pool_is_not_among_the_names_has_none() {
+    let mut shared = Shared::new(holding(), &[1]);
+    shared.set_rules(&[pooled(holding(), POOLS.len() as u16, 1)]);
+    assert!(shared.guest.port.rules().all(|(rule, _)| rule.params.0.pool_weight == 0));
+    (0..3).for_each(|_| shared.round(0..1));
+    assert_eq!(shared.guest.port.pools(), []);
 }
 
 #[test]
