@@ -39,6 +39,7 @@ VCC_INLINE void hold_pool_settle(struct vcc_pool *pool, const struct vcc_flow *f
 		pool_charge(pool, p->pool_bytes, change_bytes);
 	else
 		pool->held_bytes += change_bytes;
+	pool_note_most(pool);
 	*charged_bytes = holds_bytes;
 }
 
@@ -80,6 +81,7 @@ VCC_INLINE void hold_pool_arrive(struct vcc_pool *pool, struct vcc_flow *f,
 	*charged_bytes = hold_pool_bytes(f, h, p);
 	if (pool_has(f, p))
 		pool_join(pool, f, p, flight_bytes(f) || is_held(f, h), *charged_bytes);
+	pool_note_most(pool);
 }
 
 #endif

@@ -99,6 +99,18 @@ VCC_INLINE void pool_charge(struct vcc_pool *pool, uint32_t total_bytes, uint32_
 		__sync_fetch_and_add(&pool->overdrawn, 1);
 }
 
+/*
+ * Called once a flow's charge has changed. Not atomic, so concurrent CPUs may miss a maximum by a
+ * segment.
+ */
+VCC_INLINE void pool_note_most(struct vcc_pool *pool)
+{
+	uint32_t held_bytes = *(const volatile uint32_t *)&pool->held_bytes;
+
+	if (held_bytes > pool->most_held_bytes)
+		pool->most_held_bytes = held_bytes;
+}
+
 /* Removes the flow from the pool's account: idle, closed, or under another treatment. */
 VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
 			   uint16_t weight)
@@ -170,11 +182,7 @@ VCC_INLINE void pool_end_of(struct vcc_pool *pool, struct vcc_flow *f, const str
 		pool_charge(pool, p->pool_bytes, holds - s->pool_taken_bytes);
 	else if (holds < s->pool_taken_bytes)
 		__sync_fetch_and_add(&pool->held_bytes, holds - s->pool_taken_bytes);
-	/* A statistic: not atomic, so concurrent CPUs may miss a maximum by a segment. */
-	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
-
-	if (held > pool->most_held_bytes)
-		pool->most_held_bytes = held;
+	pool_note_most(pool);
 }
 
 /* Called after the engine: settles the pool's account with the flow's held bytes. */

@@ -174,7 +174,7 @@ impl Pools {
         uses.filter(|it| it.window_bytes.is_some() || is_used(&it.totals))
     }
 
-    /// Is each account the sum of what its members were charged?
+    /// Is each account the sum of what its members were charged, and no more than it ever held?
     pub(crate) fn add_up<'a>(
         &self,
         flows: impl Iterator<Item = (&'a FlowState, &'a Member)>,
@@ -190,7 +190,10 @@ impl Pools {
             *active += has(sys::SHELL_POOL_ACTIVE) * u32::from(*weight);
         }
         let all = self.0.iter().map(|Account { pool, .. }| pool.0);
-        all.zip(sums).all(|(pool, sums)| [pool.held_bytes, pool.idle_bytes, pool.weight] == sums)
+        all.zip(sums).all(|(pool, sums)| {
+            [pool.held_bytes, pool.idle_bytes, pool.weight] == sums
+                && pool.held_bytes <= pool.most_held_bytes
+        })
     }
 }
 
