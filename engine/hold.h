@@ -15,11 +15,19 @@
 
 #include "hold_release.h"
 
-/* The right edge of what may leave at once. */
+/*
+ * The right edge of what may leave at once. No window is smaller than a segment, as in
+ * hold_leaves_bytes(): with a part of one, a guest would wait for its persist timer (RFC 9293,
+ * 3.8.6.2.1).
+ */
 VCC_INLINE uint32_t hold_leaving_edge(const struct vcc_flow *f, const struct vcc_hold *h,
 				      const struct vcc_params *p)
 {
-	return seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
+	uint32_t edge = hold_underlay_edge(f, h, p);
+
+	if (!flight_bytes(f))
+		edge = seq_max(edge, f->snd_nxt + f->mss_bytes);
+	return seq_min(edge, h->peer_edge);
 }
 
 /*

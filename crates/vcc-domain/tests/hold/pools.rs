@@ -211,6 +211,34 @@ fn a_pool_without_room_is_overdrawn_by_segments_and_counts_it() {
     }
 }
 
+/// What may leave where nothing is in flight is shown to the guest, too: it sends nothing shorter than a segment.
+#[test]
+fn a_share_of_less_than_a_segment_shows_a_segment_even_without_a_buffer() {
+    for params in [holding(), retransmitting(), splitting()] {
+        let mut ends = Ends::new(0);
+        let mut guest = Guest::with(params, BufferSpec { size_bytes: 0, ..Default::default() });
+        guest.watch.windows = false;
+        let pool_bytes = MSS / 2;
+        let in_pool = Params(sys::vcc_params { pool_bytes, ..pooled(params, 0, 1).0 });
+        guest.port.set_rules(by_guest_port(&[in_pool]));
+        ends.open(&mut guest, 60_000);
+        let mut sent = 0;
+        for round in 0..6 {
+            let edge_bytes = ends.flow(&guest).right_edge.wrapping_sub(ends.seq(0));
+            assert!(edge_bytes >= sent + MSS, "act {}, round {round}: {edge_bytes}", params.0.act);
+            while sent + MSS <= edge_bytes {
+                let _ = guest.send(&ends.data(sent, MSS_BYTES));
+                sent += MSS;
+            }
+            while ends.in_sequence < sent {
+                guest.wait_ms(5);
+                assert!(ends.take(&mut guest), "act {}, round {round}", params.0.act);
+                let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
+            }
+        }
+    }
+}
+
 /// A connection in all of its states: sending, with data held, idle.
 fn busy(params: Params) -> Shared {
     let mut shared = Shared::new(params, &[1, 2, 3]);
