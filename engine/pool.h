@@ -33,7 +33,10 @@ struct vcc_pool {
 	uint32_t idle_bytes;	  /* windows that idle flows still hold */
 	uint32_t weight;	  /* sum of the active flows' weights */
 	uint32_t most_held_bytes; /* maximum of held_bytes, as a statistic */
-	/* How often held_bytes exceeded the pool: by a minimum window, or a flow that resumed. */
+	/*
+	 * How often a charge exceeded the pool: for a minimum window, a flow that resumed or came
+	 * with more than was left, or a guest that sent more than it was shown.
+	 */
 	uint32_t overdrawn;
 };
 
