@@ -203,7 +203,7 @@ static __always_inline void leave_pool(struct vcc_flow *f, const struct vcc_para
 	struct vcc_pool *pool = pool_of(p);
 
 	if (pool)
-		pool_leave(pool, f, pool_holds(f), p->pool_weight);
+		pool_leave(pool, f, pool_flow_bytes(f), p->pool_weight);
 }
 
 /* The flow ends or is left alone: removes it from its pool and adds its counters to its rule. */

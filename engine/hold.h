@@ -15,11 +15,19 @@
 
 #include "hold_release.h"
 
-/* The right edge of what may leave at once. */
+/*
+ * The right edge of what may leave at once. No window is smaller than a segment, as in
+ * hold_leaves_bytes(): with a part of one, a guest would wait for its persist timer (RFC 9293,
+ * 3.8.6.2.1).
+ */
 VCC_INLINE uint32_t hold_leaving_edge(const struct vcc_flow *f, const struct vcc_hold *h,
 				      const struct vcc_params *p)
 {
-	return seq_min(hold_underlay_edge(f, h, p), h->peer_edge);
+	uint32_t edge = hold_underlay_edge(f, h, p);
+
+	if (!flight_bytes(f))
+		edge = seq_max(edge, f->snd_nxt + f->mss_bytes);
+	return seq_min(edge, h->peer_edge);
 }
 
 /*
@@ -170,6 +178,19 @@ VCC_INLINE bool split_absorbs(const struct vcc_flow *f, const struct vcc_hold *h
 		   2 * seq_distance(guest_nxt, f->right_edge) + f->mss_bytes;
 }
 
+/*
+ * What a reduction grants beyond grant_edge, as that is by a pool. The pool was charged for what is
+ * sent again when that was new.
+ */
+VCC_INLINE uint32_t hold_resend_bytes(const struct vcc_flow *f, const struct vcc_hold *h,
+				      uint32_t underlay_bytes)
+{
+	if (!is_reducing(f))
+		return 0;
+	return vcc_sub_floor0(underlay_bytes,
+			      seq_distance(f->snd_una, seq_max(h->grant_edge, f->snd_nxt)));
+}
+
 /* An ACK: what its windows grant, and the window to show the guest in their place. */
 VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
 			    const struct vcc_params *p, const struct vcc_segment *s,
@@ -202,6 +223,7 @@ VCC_INLINE void hold_on_ack(struct vcc_flow *f, struct vcc_hold *h, const struct
 		h->grant_edge = f->snd_una + outcome->granted_bytes;
 	else if (!s->pool_bytes || (f->shell & SHELL_POOL_ACTIVE))
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
+	h->resend_bytes = hold_resend_bytes(f, h, outcome->underlay_bytes);
 	hold_transition(f, h, b, p);
 	a->window = hold_field(f, h, b, p, shown.ack, freed_bytes);
 	/* Law 2, as far as the field reaches. */
@@ -321,8 +343,10 @@ VCC_INLINE bool vcc_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h,
 		return outcome.accepted;
 	}
 	/* A report beside data has begun a reduction: PRR grants at the next ACK. */
-	if (!outcome.current && f->ca_state == CA_CWR)
+	if (!outcome.current && f->ca_state == CA_CWR) {
 		h->grant_edge = seq_min(h->grant_edge, f->snd_nxt);
+		h->resend_bytes = 0;
+	}
 	if (outcome.current)
 		hold_on_ack(f, h, b, p, s, &outcome, a);
 	return outcome.accepted;

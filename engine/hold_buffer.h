@@ -46,6 +46,7 @@ struct vcc_hold {
 	uint32_t granted_bytes; /* of the buffer, besides: shown to the guest and not used yet */
 	uint32_t most_bytes;	/* the most that it has held and had in flight since it was idle */
 	uint32_t grant_edge;	/* right edge by the underlay's window, at the last ACK */
+	uint32_t resend_bytes;	/* what a reduction grants besides, to retransmissions alone */
 	uint32_t peer_edge;	/* right edge by the peer's window */
 	uint8_t state;		/* enum vcc_hold_state */
 	uint8_t begun;		/* bool: the edges are valid */

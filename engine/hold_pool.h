@@ -19,7 +19,7 @@ VCC_INLINE uint32_t hold_pool_bytes(const struct vcc_flow *f, const struct vcc_h
 				    const struct vcc_params *p)
 {
 	if (!is_holding(f, h, p))
-		return pool_holds(f);
+		return pool_flow_bytes(f);
 	return seq_distance(f->snd_una, seq_max(h->grant_edge, f->snd_nxt));
 }
 
@@ -28,18 +28,19 @@ VCC_INLINE void hold_pool_settle(struct vcc_pool *pool, const struct vcc_flow *f
 				 const struct vcc_hold *h, const struct vcc_params *p,
 				 uint32_t *charged_bytes)
 {
-	uint32_t holds_bytes = hold_pool_bytes(f, h, p);
-	uint32_t change_bytes = holds_bytes - *charged_bytes;
+	uint32_t flow_bytes = hold_pool_bytes(f, h, p);
+	uint32_t change_bytes = flow_bytes - *charged_bytes;
 
 	if (f->shell & SHELL_POOL_IDLE)
 		pool->idle_bytes += change_bytes;
 	if (!(f->shell & SHELL_POOL_MEMBER))
 		change_bytes = 0;
-	if (change_bytes && holds_bytes > *charged_bytes)
+	if (change_bytes && flow_bytes > *charged_bytes)
 		pool_charge(pool, p->pool_bytes, change_bytes);
 	else
 		pool->held_bytes += change_bytes;
-	*charged_bytes = holds_bytes;
+	pool_note_most(pool);
+	*charged_bytes = flow_bytes;
 }
 
 /* pool_begin() at such a port. */
@@ -49,7 +50,7 @@ VCC_INLINE void hold_pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const
 {
 	if (pool_has(f, p))
 		hold_pool_settle(pool, f, h, p, charged_bytes);
-	pool_begin_of(pool, f, p, to_guest, s, *charged_bytes);
+	pool_reserve(pool, f, p, to_guest, s, *charged_bytes);
 	*charged_bytes = s->pool_taken_bytes;
 }
 
@@ -58,10 +59,10 @@ VCC_INLINE void hold_pool_end(struct vcc_pool *pool, struct vcc_flow *f, const s
 			      const struct vcc_params *p, const struct vcc_segment *s,
 			      uint32_t *charged_bytes)
 {
-	uint32_t holds_bytes = hold_pool_bytes(f, h, p);
+	uint32_t flow_bytes = hold_pool_bytes(f, h, p);
 
-	pool_end_of(pool, f, p, s, holds_bytes);
-	*charged_bytes = holds_bytes;
+	pool_settle(pool, f, p, s, flow_bytes);
+	*charged_bytes = flow_bytes;
 }
 
 /* pool_idle() likewise. */
@@ -69,7 +70,7 @@ VCC_INLINE void hold_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const 
 			       const struct vcc_params *p, uint32_t now_ms, uint32_t *charged_bytes)
 {
 	hold_pool_settle(pool, f, h, p, charged_bytes);
-	pool_idle_of(pool, f, p, now_ms, *charged_bytes);
+	pool_mark_idle(pool, f, p, now_ms, *charged_bytes);
 }
 
 /* A flow that comes to the port holds what it was granted elsewhere. */
@@ -80,6 +81,7 @@ VCC_INLINE void hold_pool_arrive(struct vcc_pool *pool, struct vcc_flow *f,
 	*charged_bytes = hold_pool_bytes(f, h, p);
 	if (pool_has(f, p))
 		pool_join(pool, f, p, flight_bytes(f) || is_held(f, h), *charged_bytes);
+	pool_note_most(pool);
 }
 
 #endif

@@ -34,8 +34,20 @@ VCC_INLINE uint32_t hold_underlay_edge(const struct vcc_flow *f, const struct vc
 }
 
 /*
+ * Was the guest shown more than its pool has granted, as its window had room for the buffer? If the
+ * shell let all of that leave, the pool would have to be charged with it, even for a guest that
+ * only receives.
+ */
+VCC_INLINE bool is_shown_beyond_pool(const struct vcc_flow *f, const struct vcc_hold *h,
+				     const struct vcc_params *p)
+{
+	return pool_has(f, p) && seq_after(f->right_edge, seq_max(h->grant_edge, f->snd_nxt));
+}
+
+/*
  * Does the shell hold the flow's segments? After a change of its treatment it continues to do so
- * until nothing is held and the peer's window has reached the edge that the guest was shown.
+ * until nothing is held, and the peer's window and the pool have reached the edge that the guest
+ * was shown.
  */
 VCC_INLINE bool is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 			   const struct vcc_params *p)
@@ -43,7 +55,8 @@ VCC_INLINE bool is_holding(const struct vcc_flow *f, const struct vcc_hold *h,
 	if (!h->begun || f->stage != STAGE_ESTABLISHED)
 		return false;
 	return (is_managed(f) && acts_by_hold(f, p)) || is_held(f, h) || split_owes(f, h) ||
-	       seq_after(f->right_edge, seq_max(h->peer_edge, f->snd_nxt));
+	       seq_after(f->right_edge, seq_max(h->peer_edge, f->snd_nxt)) ||
+	       is_shown_beyond_pool(f, h, p);
 }
 
 /* Is this a retransmission of what the shell repairs? */

@@ -33,7 +33,10 @@ struct vcc_pool {
 	uint32_t idle_bytes;	  /* windows that idle flows still hold */
 	uint32_t weight;	  /* sum of the active flows' weights */
 	uint32_t most_held_bytes; /* maximum of held_bytes, as a statistic */
-	/* How often held_bytes exceeded the pool: by a minimum window, or a flow that resumed. */
+	/*
+	 * How often a charge exceeded the pool: for a minimum window, a flow that resumed or came
+	 * with more than was left, or a guest that sent more than it was shown.
+	 */
 	uint32_t overdrawn;
 };
 
@@ -46,7 +49,7 @@ VCC_INLINE bool pool_has(const struct vcc_flow *f, const struct vcc_params *p)
 }
 
 /* The flow's flight plus the unused rest of its window. */
-VCC_INLINE uint32_t pool_holds(const struct vcc_flow *f)
+VCC_INLINE uint32_t pool_flow_bytes(const struct vcc_flow *f)
 {
 	if (f->stage != STAGE_ESTABLISHED)
 		return 0;
@@ -99,6 +102,18 @@ VCC_INLINE void pool_charge(struct vcc_pool *pool, uint32_t total_bytes, uint32_
 		__sync_fetch_and_add(&pool->overdrawn, 1);
 }
 
+/*
+ * Called once a flow's charge has changed. Not atomic, so concurrent CPUs may miss a maximum by a
+ * segment.
+ */
+VCC_INLINE void pool_note_most(struct vcc_pool *pool)
+{
+	uint32_t held_bytes = *(const volatile uint32_t *)&pool->held_bytes;
+
+	if (held_bytes > pool->most_held_bytes)
+		pool->most_held_bytes = held_bytes;
+}
+
 /* Removes the flow from the pool's account: idle, closed, or under another treatment. */
 VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t held_bytes,
 			   uint16_t weight)
@@ -113,14 +128,14 @@ VCC_INLINE void pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint32_t h
 }
 
 VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			  bool sends, uint32_t holds_bytes)
+			  bool sends, uint32_t flow_bytes)
 {
 	if (f->shell & SHELL_POOL_IDLE)
-		pool_leave(pool, f, holds_bytes, p->pool_weight);
+		pool_leave(pool, f, flow_bytes, p->pool_weight);
 	if (!(f->shell & SHELL_POOL_MEMBER)) {
 		f->shell |= SHELL_POOL_MEMBER;
-		if (holds_bytes)
-			pool_charge(pool, p->pool_bytes, holds_bytes);
+		if (flow_bytes)
+			pool_charge(pool, p->pool_bytes, flow_bytes);
 	}
 	if (sends && !(f->shell & SHELL_POOL_ACTIVE)) {
 		f->shell |= SHELL_POOL_ACTIVE;
@@ -128,17 +143,20 @@ VCC_INLINE void pool_join(struct vcc_pool *pool, struct vcc_flow *f, const struc
 	}
 }
 
-/* pool_begin() of a flow that holds so many bytes. */
-VCC_INLINE void pool_begin_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			      bool to_guest, struct vcc_segment *s, uint32_t holds_bytes)
+/*
+ * Before the engine: takes what the flow's share has beyond `flow_bytes`, and writes the flow's
+ * limit into the segment.
+ */
+VCC_INLINE void pool_reserve(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			     bool to_guest, struct vcc_segment *s, uint32_t flow_bytes)
 {
 	s->pool_bytes = 0;
-	s->pool_taken_bytes = holds_bytes;
+	s->pool_taken_bytes = flow_bytes;
 	if (!pool_has(f, p)) {
-		pool_leave(pool, f, holds_bytes, p->pool_weight);
+		pool_leave(pool, f, flow_bytes, p->pool_weight);
 		return;
 	}
-	pool_join(pool, f, p, !to_guest && s->payload_bytes, holds_bytes);
+	pool_join(pool, f, p, !to_guest && s->payload_bytes, flow_bytes);
 	uint32_t share = pool_share(pool, f, p);
 
 	if (to_guest && share > s->pool_taken_bytes)
@@ -153,12 +171,12 @@ VCC_INLINE void pool_begin_of(struct vcc_pool *pool, struct vcc_flow *f, const s
 VCC_INLINE void pool_begin(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			   bool to_guest, struct vcc_segment *s)
 {
-	pool_begin_of(pool, f, p, to_guest, s, pool_holds(f));
+	pool_reserve(pool, f, p, to_guest, s, pool_flow_bytes(f));
 }
 
-/* pool_end() of a flow that holds so many bytes. */
-VCC_INLINE void pool_end_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			    const struct vcc_segment *s, uint32_t holds)
+/* After the engine: charges what the flow has taken and uses, and returns the rest. */
+VCC_INLINE void pool_settle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, uint32_t flow_bytes)
 {
 	if (!(f->shell & SHELL_POOL_MEMBER))
 		return;
@@ -166,43 +184,39 @@ VCC_INLINE void pool_end_of(struct vcc_pool *pool, struct vcc_flow *f, const str
 		pool_leave(pool, f, s->pool_taken_bytes, p->pool_weight);
 		return;
 	}
-	if (holds > s->pool_taken_bytes)
-		pool_charge(pool, p->pool_bytes, holds - s->pool_taken_bytes);
-	else if (holds < s->pool_taken_bytes)
-		__sync_fetch_and_add(&pool->held_bytes, holds - s->pool_taken_bytes);
-	/* A statistic: not atomic, so concurrent CPUs may miss a maximum by a segment. */
-	uint32_t held = *(const volatile uint32_t *)&pool->held_bytes;
-
-	if (held > pool->most_held_bytes)
-		pool->most_held_bytes = held;
+	if (flow_bytes > s->pool_taken_bytes)
+		pool_charge(pool, p->pool_bytes, flow_bytes - s->pool_taken_bytes);
+	else if (flow_bytes < s->pool_taken_bytes)
+		__sync_fetch_and_add(&pool->held_bytes, flow_bytes - s->pool_taken_bytes);
+	pool_note_most(pool);
 }
 
 /* Called after the engine: settles the pool's account with the flow's held bytes. */
 VCC_INLINE void pool_end(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			 const struct vcc_segment *s)
 {
-	pool_end_of(pool, f, p, s, pool_holds(f));
+	pool_settle(pool, f, p, s, pool_flow_bytes(f));
 }
 
-/* pool_idle() of a flow that holds so many bytes. */
-VCC_INLINE void pool_idle_of(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
-			     uint32_t now_ms, uint32_t holds_bytes)
+/* Marks the flow as idle, if it has been silent. */
+VCC_INLINE void pool_mark_idle(struct vcc_pool *pool, struct vcc_flow *f,
+			       const struct vcc_params *p, uint32_t now_ms, uint32_t flow_bytes)
 {
 	uint32_t patience_ms = flight_bytes(f) ? POOL_SILENT_MS : POOL_IDLE_MS;
 
 	if (!(f->shell & SHELL_POOL_MEMBER) ||
 	    (int32_t)(now_ms - f->last_seen_ms) < (int32_t)patience_ms)
 		return;
-	pool_leave(pool, f, holds_bytes, p->pool_weight);
+	pool_leave(pool, f, flow_bytes, p->pool_weight);
 	f->shell |= SHELL_POOL_IDLE;
-	__sync_fetch_and_add(&pool->idle_bytes, holds_bytes);
+	__sync_fetch_and_add(&pool->idle_bytes, flow_bytes);
 }
 
 /* Called on a deadline: marks a silent flow as idle. */
 VCC_INLINE void pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p,
 			  uint32_t now_ms)
 {
-	pool_idle_of(pool, f, p, now_ms, pool_holds(f));
+	pool_mark_idle(pool, f, p, now_ms, pool_flow_bytes(f));
 }
 
 /* A flow may be shown 1/16 of its share, or two segments, beyond its use. */

@@ -24,6 +24,12 @@ VCC_INLINE uint32_t reduction_floor_segs(const struct vcc_flow *f, const struct 
 	return vcc_max(p->window_floor_segs, f->peer_sends ? PINGPONG_FLOOR_SEGS : 1);
 }
 
+/* Is a reduction under way, whose ACKs grant what may be sent? */
+VCC_INLINE bool is_reducing(const struct vcc_flow *f)
+{
+	return f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY;
+}
+
 /*
  * Starts a reduction. Law 6: one per window of data (RFC 3168, 6.1.2). The next may start only when
  * data sent after this moment has been acknowledged. Out of line, because it is rare.

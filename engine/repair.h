@@ -337,8 +337,8 @@ VCC_INLINE uint32_t repair_leaves_bytes(const struct vcc_flow *f, const struct v
 		leaves_bytes = UINT32_MAX;
 	else if (f->ca_state == CA_OPEN && !resends_smaller(f))
 		leaves_bytes = unit_bytes; /* the fast retransmission, which begins the reduction */
-	else if (p->prr && f->ca_state != CA_OPEN && f->ca_state != CA_LOSS)
-		leaves_bytes = seq_distance(f->snd_nxt, h->grant_edge);
+	else if (p->prr && is_reducing(f))
+		leaves_bytes = seq_distance(f->snd_nxt, h->grant_edge) + h->resend_bytes;
 	else
 		leaves_bytes =
 		    vcc_sub_floor0(cap_segs(f, p, f->cc.cwnd_segs) * f->mss_bytes, r->pipe_bytes);
@@ -377,9 +377,11 @@ VCC_INLINE void repair_resent(const struct vcc_flow *f, struct vcc_hold *h, stru
 	t->sent_us = now_us;
 	/* A reduction grants at its next ACK; its grant is for retransmissions and for new data. */
 	if (f->ca_state != before)
-		bytes = left_bytes;
-	if (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)
-		h->grant_edge -= vcc_min(bytes, left_bytes);
+		bytes = UINT32_MAX;
+	if (!is_reducing(f))
+		return;
+	h->grant_edge -= vcc_min(vcc_sub_floor0(bytes, h->resend_bytes), left_bytes);
+	h->resend_bytes = vcc_sub_floor0(h->resend_bytes, bytes);
 }
 
 /* What a timer of a flow is for. */

@@ -6,7 +6,6 @@
 #include "window_cap.h"
 #include "marks.h"
 #include "loss.h"
-#include "pool.h"
 
 VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_params *p,
 				    const struct vcc_segment *s, const struct ack_news *news,
@@ -46,7 +45,8 @@ VCC_INLINE void sender_on_marks(struct vcc_flow *f, const struct vcc_params *p,
 }
 
 /*
- * Runs the underlay on an ACK. Returns the bytes beyond snd_una that the guest may have in flight.
+ * Runs the underlay on an ACK. Returns the bytes beyond snd_una that the guest may have in flight
+ * by its window and the cap.
  */
 VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p,
 				  const struct vcc_segment *s, const struct ack_news *news,
@@ -66,7 +66,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 
 	uint64_t granted_bytes;
 
-	if (p->prr && (f->ca_state == CA_CWR || f->ca_state == CA_RECOVERY)) {
+	if (p->prr && is_reducing(f)) {
 		granted_bytes = prr_granted_bytes(f, news, ack.snd_nxt);
 	} else {
 		if (news->acked_bytes && (f->ca_state == CA_OPEN || f->ca_state == CA_LOSS)) {
@@ -88,9 +88,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 		cwnd_validate(f, p, (uint32_t)s->now_us, false);
 	uint32_t capped_bytes = cap_segs(f, p, CWND_MAX_SEGS) * f->mss_bytes;
 
-	if (granted_bytes < capped_bytes)
-		capped_bytes = (uint32_t)granted_bytes;
-	return pool_limit(f, s, news->delivered_bytes, capped_bytes);
+	return granted_bytes < capped_bytes ? (uint32_t)granted_bytes : capped_bytes;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "fragments.h"
 #include "handshake.h"
 #include "path.h"
+#include "pool.h"
 #include "rcv_rtt.h"
 #include "sender.h"
 #include "window.h"
@@ -15,9 +16,11 @@
 /* The sender half's outcome of a segment to the guest, for a shell that holds segments (hold.h). */
 struct ack_outcome {
 	struct ack_news news;
-	uint32_t granted_bytes; /* with `current`: bytes beyond snd_una by the underlay's window */
-	bool accepted;		/* an ACK of an open connection that the guest accepts */
-	bool current;		/* an ACK at the highest acknowledgement seen */
+	/* With `current`: bytes beyond snd_una by the underlay's window, and by a pool too. */
+	uint32_t underlay_bytes;
+	uint32_t granted_bytes;
+	bool accepted; /* an ACK of an open connection that the guest accepts */
+	bool current;  /* an ACK at the highest acknowledgement seen */
 };
 
 /* Shows the guest its window. Drops a window update that would look like a duplicate ACK. */
@@ -50,7 +53,8 @@ VCC_INLINE void to_guest_current(struct vcc_flow *f, const struct vcc_params *p,
 
 	marks_from_peer(f, s, news, a, &marks);
 	outcome->current = true;
-	outcome->granted_bytes = sender_on_ack(f, p, s, news, &marks);
+	outcome->underlay_bytes = sender_on_ack(f, p, s, news, &marks);
+	outcome->granted_bytes = pool_limit(f, s, news->delivered_bytes, outcome->underlay_bytes);
 	if (acts_by_window(f, p))
 		enforce(f, p, s, news, outcome->granted_bytes, a);
 	else if (!acts_by_hold(f, p))

@@ -12,11 +12,11 @@ int main(void)
 	const struct vcc_params p = nondet_params();
 	struct vcc_segment s = nondet_segment();
 	struct vcc_pool pool = nondet_pool();
-	const struct others before = others(&pool, &f, &p, pool_holds(&f));
+	const struct others before = others(&pool, &f, &p, pool_flow_bytes(&f));
 
 	if (nondet_bool()) {
 		pool_idle(&pool, &f, &p, (uint32_t)nondet_u64());
-		claim_accounts(&pool, &f, &p, pool_holds(&f), &before);
+		claim_accounts(&pool, &f, &p, pool_flow_bytes(&f), &before);
 		return 0;
 	}
 	pool_begin(&pool, &f, &p, nondet_bool(), &s);
@@ -26,7 +26,7 @@ int main(void)
 	f = nondet_flow();
 	f.shell = shell;
 	pool_end(&pool, &f, &p, &s);
-	claim_accounts(&pool, &f, &p, pool_holds(&f), &before);
+	claim_accounts(&pool, &f, &p, pool_flow_bytes(&f), &before);
 	CLAIM(pool_has(&f, &p) || !(f.shell & SHELL_POOL),
 	      "who is in no pool is in none of its sums");
 }

@@ -358,7 +358,7 @@ void vcc_native_pool_idle(struct vcc_pool *pool, struct vcc_flow *f, const struc
 
 void vcc_native_pool_leave(struct vcc_pool *pool, struct vcc_flow *f, const struct vcc_params *p)
 {
-	pool_leave(pool, f, pool_holds(f), p->pool_weight);
+	pool_leave(pool, f, pool_flow_bytes(f), p->pool_weight);
 }
 
 void vcc_native_hold_pool_settle(struct vcc_pool *pool, const struct vcc_flow *f,

@@ -42,16 +42,26 @@ pub(crate) struct Pools(Vec<Account>);
 
 impl Pools {
     /// The numbers of the pools of a policy. A name that exists keeps its number, and what its connections hold; a
-    /// new one has a number of which no connection holds anything.
-    pub(crate) fn number(&mut self, names: &[String]) -> Vec<u16> {
+    /// new one has a number of which no connection holds anything, and which no rule `before` has: handshakes end
+    /// under those.
+    pub(crate) fn number<'a>(
+        &mut self,
+        names: &[String],
+        before: impl Iterator<Item = &'a Params>,
+    ) -> Vec<u16> {
+        let named: Vec<usize> =
+            before.filter(|it| it.0.pool_weight != 0).map(|it| it.0.pool.into()).collect();
         let mut taken: Vec<Option<usize>> =
             names.iter().map(|name| self.0.iter().position(|it| it.name == *name)).collect();
         for (at, name) in names.iter().enumerate() {
             if taken[at].is_some() {
                 continue;
             }
-            let is_free =
-                |place: &usize| !is_used(&self.0[*place].pool.0) && !taken.contains(&Some(*place));
+            let is_free = |place: &usize| {
+                !is_used(&self.0[*place].pool.0)
+                    && !taken.contains(&Some(*place))
+                    && !named.contains(place)
+            };
             let account = Account { name: name.clone(), pool: Pool::default() };
             let place = (0..self.0.len()).find(is_free).unwrap_or(self.0.len());
             match self.0.get_mut(place) {
@@ -164,7 +174,7 @@ impl Pools {
         uses.filter(|it| it.window_bytes.is_some() || is_used(&it.totals))
     }
 
-    /// Is each account the sum of what its members were charged?
+    /// Is each account the sum of what its members were charged, and no more than it ever held?
     pub(crate) fn add_up<'a>(
         &self,
         flows: impl Iterator<Item = (&'a FlowState, &'a Member)>,
@@ -180,7 +190,10 @@ impl Pools {
             *active += has(sys::SHELL_POOL_ACTIVE) * u32::from(*weight);
         }
         let all = self.0.iter().map(|Account { pool, .. }| pool.0);
-        all.zip(sums).all(|(pool, sums)| [pool.held_bytes, pool.idle_bytes, pool.weight] == sums)
+        all.zip(sums).all(|(pool, sums)| {
+            [pool.held_bytes, pool.idle_bytes, pool.weight] == sums
+                && pool.held_bytes <= pool.most_held_bytes
+        })
     }
 }
 
@@ -193,15 +206,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_keeps_its_number_while_it_keeps_its_name_or_is_used() {
+    fn a_pool_keeps_its_number_while_it_keeps_its_name_or_is_used_or_named() {
         let mut pools = Pools::default();
         let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        assert_eq!(pools.number(&names(&["a", "b"])), [0, 1]);
+        let in_pool = |pool| Params::with(|it| (it.pool, it.pool_weight) = (pool, 1));
+        assert_eq!(pools.number(&names(&["a", "b"]), [].iter()), [0, 1]);
         pools.0[0].pool.0.held_bytes = 1;
         pools.0[1].pool.0.most_held_bytes = 7;
-        assert_eq!(pools.number(&names(&["c", "b"])), [2, 1]);
+        assert_eq!(pools.number(&names(&["c", "b"]), [in_pool(0)].iter()), [2, 1]);
         assert_eq!(pools.0[1].pool.0.most_held_bytes, 7);
-        assert_eq!(pools.number(&names(&["d", "a"])), [1, 0]);
+        let before = [in_pool(2), Params::with(|it| it.pool = 1)];
+        assert_eq!(pools.number(&names(&["d", "a"]), before.iter()), [1, 0]);
         assert_eq!((pools.0[1].pool.0.most_held_bytes, pools.0[0].pool.0.held_bytes), (0, 1));
         let params = Params::with(|it| (it.pool, it.pool_weight, it.pool_bytes) = (1, 3, 5));
         let uses = pools.uses(&[&Params::default(), &params]).collect::<Vec<_>>();

@@ -27,7 +27,7 @@ pub struct Rules {
     /// At least one, and at most as many as a policy has.
     pub rules: Vec<Rule>,
     pub judge: Arc<Judge>,
-    /// The names of the pools. A rule's `pool` is an index into them.
+    /// The names of the pools. A rule's `pool` is an index into them; beyond them, there is none.
     pub pools: Vec<String>,
     /// Does a rule that connections of this port may meet police?
     pub polices: bool,

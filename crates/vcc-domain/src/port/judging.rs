@@ -16,10 +16,12 @@ impl Port {
     /// handshake, which end it as they began. A connection that must be ignored and does not depend
     /// on the port is forgotten; of which something is held or promised, when that has arrived.
     pub fn set_rules(&mut self, mut rules: Rules) {
-        let numbers = self.core.pools.number(&rules.pools);
-        for rule in &mut rules.rules {
-            if rule.params.0.pool_weight != 0 {
-                rule.params.0.pool = numbers[usize::from(rule.params.0.pool)];
+        let before = self.core.treatments.rules().map(|(rule, _)| &rule.params);
+        let numbers = self.core.pools.number(&rules.pools, before);
+        for Rule { params, .. } in &mut rules.rules {
+            match numbers.get(usize::from(params.0.pool)) {
+                Some(number) => params.0.pool = *number,
+                None => params.0.pool_weight = 0,
             }
         }
         self.core.treatments.apply(rules, seconds(self.core.now_ns));

@@ -3,12 +3,14 @@
 
 use std::iter;
 
-use vcc_domain::{BufferSpec, Frame, Out, PoolTotals};
+use vcc_domain::{BufferSpec, Frame, Out, PoolTotals, Rules};
 use vcc_engine::{Mode, Params, sys};
-use vcc_frames::Packet;
 use vcc_frames::wire::{ACK, FIN, RST};
+use vcc_frames::{Packet, options};
 
 use crate::common::rules::{POOLS, by_guest_port};
+use crate::common::segment::Segment;
+use crate::common::watch::distance;
 use crate::ends::{Ends, Guest, MSS_BYTES, holding};
 use crate::split::splitting;
 
@@ -47,11 +49,15 @@ impl Shared {
     }
 
     fn with_pool(params: Params, weights: &[u16], pool_bytes: u32) -> Self {
+        let all = (0..weights.len() as u16).map(Ends::new).collect();
+        Self::between(params, all, weights, pool_bytes)
+    }
+
+    fn between(params: Params, all: Vec<Ends>, weights: &[u16], pool_bytes: u32) -> Self {
         let mut guest = Guest::with(params, BufferSpec::default());
         // Other rules than hold's are in force for some of them, or will be.
         guest.watch.windows = false;
         guest.watch.splits = true;
-        let all: Vec<Ends> = (0..weights.len() as u16).map(Ends::new).collect();
         let mut shared = Shared { guest, sent: vec![0; all.len()], all };
         let in_pool = |weight: &u16| {
             let it = pooled(params, 0, *weight);
@@ -205,6 +211,34 @@ fn a_pool_without_room_is_overdrawn_by_segments_and_counts_it() {
     }
 }
 
+/// What may leave where nothing is in flight is shown to the guest, too: it sends nothing shorter than a segment.
+#[test]
+fn a_share_of_less_than_a_segment_shows_a_segment_even_without_a_buffer() {
+    for params in [holding(), retransmitting(), splitting()] {
+        let mut ends = Ends::new(0);
+        let mut guest = Guest::with(params, BufferSpec { size_bytes: 0, ..Default::default() });
+        guest.watch.windows = false;
+        let pool_bytes = MSS / 2;
+        let in_pool = Params(sys::vcc_params { pool_bytes, ..pooled(params, 0, 1).0 });
+        guest.port.set_rules(by_guest_port(&[in_pool]));
+        ends.open(&mut guest, 60_000);
+        let mut sent = 0;
+        for round in 0..6 {
+            let edge_bytes = ends.flow(&guest).right_edge.wrapping_sub(ends.seq(0));
+            assert!(edge_bytes >= sent + MSS, "act {}, round {round}: {edge_bytes}", params.0.act);
+            while sent + MSS <= edge_bytes {
+                let _ = guest.send(&ends.data(sent, MSS_BYTES));
+                sent += MSS;
+            }
+            while ends.in_sequence < sent {
+                guest.wait_ms(5);
+                assert!(ends.take(&mut guest), "act {}, round {round}", params.0.act);
+                let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
+            }
+        }
+    }
+}
+
 /// A connection in all of its states: sending, with data held, idle.
 fn busy(params: Params) -> Shared {
     let mut shared = Shared::new(params, &[1, 2, 3]);
@@ -313,7 +347,9 @@ fn what_moves_is_charged_where_it_arrives() {
         other.guest.port.take_over(shared.guest.now_ns, &state).expect("a state");
         shared.guest.port.has_gone();
         shared.assert_empty(0, "the guest has moved");
-        assert_eq!(other.totals(0).held_bytes, held_bytes);
+        let PoolTotals { held_bytes: arrived_bytes, most_held_bytes, .. } = other.totals(0);
+        assert_eq!(arrived_bytes, held_bytes);
+        assert!(most_held_bytes >= held_bytes, "{most_held_bytes} at most");
         other.guest.port.go_on(other.guest.now_ns, &mut Out::default());
         (other.all, other.sent) = (shared.all, shared.sent);
         for _ in 0..20 {
@@ -397,6 +433,42 @@ fn a_handshake_leaves_its_pool_when_its_rule_is_gone() {
     [0, 1].into_iter().for_each(|pool| shared.assert_empty(pool, "no rule has a pool"));
 }
 
+/// A handshake without data has nothing of its pool yet, whose number must not become another's.
+#[test]
+fn a_handshake_does_not_charge_a_pool_that_came_after_its_rule() {
+    for params in acts() {
+        let mut shared = Shared::new(params, &[1]);
+        let ends = Ends::new(7);
+        let _ = shared.guest.send(&Packet { flags: RST | ACK, ..shared.all[0].guest_ack(0) });
+        let _ = shared.guest.send(&ends.syn());
+        shared.assert_empty(0, "nothing was shown to either");
+        let other =
+            || Rules { pools: vec!["third".to_owned()], ..by_guest_port(&[pooled(params, 0, 4)]) };
+        shared.guest.port.set_rules(other());
+        let _ = shared.guest.receive(&ends.syn_ack(60_000));
+        let held_bytes = |shared: &Shared| -> Vec<_> {
+            let pools = shared.guest.port.pools().into_iter();
+            pools.map(|it| (it.name, it.totals.held_bytes > 0)).collect()
+        };
+        let [first, third] = [("first".to_owned(), true), ("third".to_owned(), false)];
+        assert_eq!(held_bytes(&shared), [first, third], "act {}", params.0.act);
+        let _ = shared.guest.send(&ends.data(0, MSS_BYTES));
+        assert_eq!(held_bytes(&shared), [("third".to_owned(), true)], "act {}", params.0.act);
+        // Nothing is under the first rules any more, so their pools' numbers are free.
+        (0..3).for_each(|_| shared.guest.port.set_rules(other()));
+        assert_eq!(shared.guest.port.pools().len(), 1);
+    }
+}
+
+#[test]
+fn a_rule_whose_pool_is_not_among_the_names_has_none() {
+    let mut shared = Shared::new(holding(), &[1]);
+    shared.set_rules(&[pooled(holding(), POOLS.len() as u16, 1)]);
+    assert!(shared.guest.port.rules().all(|(rule, _)| rule.params.0.pool_weight == 0));
+    (0..3).for_each(|_| shared.round(0..1));
+    assert_eq!(shared.guest.port.pools(), []);
+}
+
 #[test]
 fn another_act_keeps_the_account_exact() {
     for from in acts() {
@@ -418,6 +490,83 @@ fn another_act_keeps_the_account_exact() {
             shared.guest.port.has_gone();
             shared.assert_empty(0, "the guest has moved");
         }
+    }
+}
+
+/// What is sent again is in flight already, so the pool has been charged for it.
+#[test]
+fn a_pool_does_not_limit_what_is_sent_again() {
+    for params in [retransmitting(), splitting()] {
+        let mut ends = Ends::new(0);
+        ends.sack = true;
+        let mut shared = Shared::between(params, vec![ends], &[1], 24 * MSS);
+        (0..20).for_each(|_| shared.round(0..1));
+        shared.send_all(0);
+        let flight = shared.flight_bytes(0) / MSS;
+        assert!((20..=24).contains(&flight), "{flight}");
+        let Shared { guest, all, .. } = &mut shared;
+        let ends = &all[0];
+        assert!(ends.flow(guest).cc.cwnd_segs > flight, "the pool is the limit");
+        guest.left.clear();
+        guest.wait_ms(5);
+        let first = ends.in_sequence;
+        let [is_lost, arrived] =
+            [0, 1].map(|rest| move |number: &u32| (number % 3 == 0) == (rest == 0));
+        for number in (0..flight).filter(arrived) {
+            let [from, to] = [number, number + 1].map(|it| ends.seq(first + it * MSS));
+            let options = options::join(&[options::sack(&[(from, to)])]);
+            let _ = guest.receive(&Packet { options, ..ends.peer_ack(first, WINDOW_BYTES) });
+        }
+        let lost: Vec<u32> = (0..flight).filter(is_lost).collect();
+        let again = guest.left.iter().map(|frame| {
+            let segment = Segment::read(&frame.bytes).expect("TCP");
+            distance(ends.seq(first), segment.seq) as u32 / MSS
+        });
+        let again: Vec<u32> = again.filter(|number| *number < flight).collect();
+        assert_eq!(again, lost, "act {}, within one round trip", params.0.act);
+        let PoolTotals { held_bytes, overdrawn, .. } = shared.totals(0);
+        assert!(held_bytes <= 24 * MSS && overdrawn == 0, "{held_bytes}");
+    }
+}
+
+/// Under `hold`, a window has room for the port's buffer, which no pool gave. One that only receives never uses it.
+#[test]
+fn what_a_download_was_shown_takes_nothing_from_a_pool_after_hold() {
+    for params in [holding(), retransmitting(), splitting()] {
+        let mut shared = Shared::new(params, &[1, 1]);
+        let round = |shared: &mut Shared| {
+            let Shared { guest, all, .. } = shared;
+            let ends = &mut all[0];
+            // No less than the guest is shown, so that the port need not hold for the peer's sake.
+            let data = ends.peer_ack(0, 2 * WINDOW_BYTES);
+            let _ = guest.receive(&Packet { payload: vec![7; MSS_BYTES], ..data });
+            ends.irs = ends.irs.wrapping_add(MSS);
+            let _ = guest.send(&ends.guest_ack(0));
+            shared.round(1..2);
+        };
+        (0..20).for_each(|_| round(&mut shared));
+        let shown_bytes = {
+            let flow = shared.all[0].flow(&shared.guest);
+            flow.right_edge.wrapping_sub(flow.snd_una)
+        };
+        assert!(shown_bytes > POOL_BYTES, "{shown_bytes}");
+        shared.set_rules(&[pooled(showing(), 0, 1), pooled(showing(), 0, 1)]);
+        for _ in 0..80 {
+            round(&mut shared);
+            assert_eq!(shared.totals(0).overdrawn, 0, "from act {}", params.0.act);
+        }
+        shared.send_all(1);
+        let flight_bytes = shared.flight_bytes(1);
+        assert!(flight_bytes > POOL_BYTES / 10 * 8, "{flight_bytes}");
+        // Once the guest sends, it has its share and no more.
+        for _ in 0..80 {
+            shared.round(0..2);
+            assert!(shared.totals(0).held_bytes <= POOL_BYTES);
+        }
+        assert_eq!(shared.totals(0).overdrawn, 0, "from act {}", params.0.act);
+        (0..2).for_each(|which| shared.send_all(which));
+        let flights_bytes = [0, 1].map(|which| shared.flight_bytes(which));
+        assert!(flights_bytes.iter().all(|it| *it > POOL_BYTES / 10 * 4), "{flights_bytes:?}");
     }
 }
 

@@ -21,8 +21,7 @@ pub struct PoolUse {
     pub weight: u32,
     /// The maximum of `held_bytes`.
     pub most_held_bytes: u32,
-    /// How often more was held than the pool has: because each flow keeps a least window, or
-    /// because very many flows became active at once.
+    /// How often a charge exceeded the pool.
     pub overdrawn: u32,
 }
 

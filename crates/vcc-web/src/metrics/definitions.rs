@@ -71,7 +71,7 @@ metrics! {
     POOL_IDLE = gauge("vcc_pool_idle_bytes", ["pool"], "Bytes that a pool's idle connections may still send.");
     POOL_MOST_HELD = gauge("vcc_pool_most_held_bytes", ["pool"], "Maximum of the bytes that a pool's connections held so far.");
     POOL_WEIGHT = gauge("vcc_pool_weight", ["pool"], "Sum of the weights of a pool's active connections.");
-    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often a pool held more than its window: through the least window of a connection, or through many that became active at once.");
+    POOL_OVERDRAWN = counter("vcc_pool_overdrawn_total", ["pool"], "How often a pool was charged beyond its window: for the least window of a connection, for many that became active at once, for one that came with more than was left, or for a guest that sent more than it was shown.");
 
     SNAPSHOT_OK = gauge("vcc_snapshot_success", [], "1 if the ports could be read for this answer, else 0; at 0 there are no metrics of ports, rules and pools.");
     SNAPSHOT_DURATION = gauge("vcc_snapshot_duration_seconds", [], "Duration of the reading of the ports.");

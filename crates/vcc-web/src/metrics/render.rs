@@ -1,6 +1,6 @@
 //! From a snapshot to text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::UNIX_EPOCH;
 
 use vcc_engine::{Delays, Histogram, Stage};
@@ -202,19 +202,28 @@ fn spread(
     });
 }
 
-/// The labels of a metric stay, so the name says whose pool it is.
-fn pool_label(pool: &Pool) -> String {
-    match &pool.port {
-        Some(port) => format!("{} at {port}", pool.name),
-        None => pool.name.clone(),
-    }
+/// The labels of a metric stay, so the name says whose pool it is. Where it is another pool's name already, it
+/// has a number behind it.
+fn pool_labels(pools: &[Pool]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let mut label = |pool: &Pool| {
+        let label = match &pool.port {
+            Some(port) => format!("{} at {port}", pool.name),
+            None => pool.name.clone(),
+        };
+        let numbered = (2..).map(|number| format!("{label} {number}"));
+        let mut labels = std::iter::once(label.clone()).chain(numbered);
+        labels.find(|label| taken.insert(label.clone())).unwrap_or(label)
+    };
+    pools.iter().map(&mut label).collect()
 }
 
 fn pools(text: &mut Text, pools: &[Pool]) {
+    let labels = pool_labels(pools);
     text.family(&m::POOL_WINDOW, |samples| {
-        for pool in pools {
+        for (pool, label) in pools.iter().zip(&labels) {
             if let Some(window_bytes) = pool.window_bytes {
-                samples.add([&pool_label(pool)], window_bytes.into());
+                samples.add([label], window_bytes.into());
             }
         }
     });
@@ -227,7 +236,9 @@ fn pools(text: &mut Text, pools: &[Pool]) {
     ];
     for (metric, value) in of_pool {
         text.family(metric, |samples| {
-            pools.iter().for_each(|pool| samples.add([&pool_label(pool)], value(pool) as f64));
+            for (pool, label) in pools.iter().zip(&labels) {
+                samples.add([label], value(pool) as f64);
+            }
         });
     }
 }

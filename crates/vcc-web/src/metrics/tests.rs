@@ -197,6 +197,16 @@ fn names_come_back_as_they_were() {
 }
 
 #[test]
+fn a_pool_whose_name_is_anothers_label_keeps_it() {
+    let mut snapshot = snapshot(10);
+    snapshot.pools[1].name = "gold at tap7".into();
+    let parsed = parsed([snapshot]);
+    for (label, held_bytes) in [("gold at tap7", 560_000.0), ("gold at tap7 2", 700_000.0)] {
+        assert_eq!(value(&parsed, "vcc_pool_held_bytes", &[("pool", label)]), held_bytes);
+    }
+}
+
+#[test]
 fn ports_of_one_name_are_one_sample() {
     let snapshots = [snapshot(10), snapshot(12)];
     let alike = snapshots.clone().map(|mut snapshot| {
