@@ -439,6 +439,12 @@ uint32_t vcc_native_hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 	return hold_leaves_bytes(f, h, p, s);
 }
 
+uint32_t vcc_native_hold_leaving_edge(const struct vcc_flow *f, const struct vcc_hold *h,
+				      const struct vcc_params *p)
+{
+	return hold_leaving_edge(f, h, p);
+}
+
 void vcc_native_hold_kept(const struct vcc_flow *f, struct vcc_hold *h, struct vcc_buffer *b,
 			  const struct vcc_params *p, const struct vcc_segment *s, uint32_t bytes)
 {

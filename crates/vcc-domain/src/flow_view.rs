@@ -14,6 +14,8 @@ pub struct BufferShare {
     pub granted_bytes: u32,
     /// The most that it may have.
     pub share_bytes: u32,
+    /// What may be in flight, whatever the buffer keeps.
+    pub leaving_bytes: u32,
     /// `HOLD_...`
     pub state: u32,
     /// How often its share was full, and how often it repaired a loss.
@@ -48,6 +50,7 @@ impl Seen {
             held_bytes: hold.held_bytes,
             granted_bytes: hold.granted_bytes,
             share_bytes: state.hold_share_bytes(&held.hold, buffer, params),
+            leaving_bytes: state.hold_leaving_bytes(&held.hold, params),
             state: hold.state.into(),
             no_buffer: hold.no_buffer,
             packet_loss: hold.packet_loss,

@@ -138,15 +138,17 @@ impl Status {
                 held_bytes,
                 granted_bytes,
                 share_bytes,
+                leaving_bytes,
                 state,
                 no_buffer,
                 packet_loss,
             } = share;
-            for number in [held_bytes, granted_bytes, share_bytes, no_buffer, packet_loss] {
+            for number in [held_bytes, granted_bytes, share_bytes, leaving_bytes, no_buffer] {
                 write(number, &mut bytes);
             }
-            write(state, &mut bytes);
-            write(promised_bytes, &mut bytes);
+            for number in [packet_loss, state, promised_bytes] {
+                write(number, &mut bytes);
+            }
         }
         bytes
     }
@@ -183,6 +185,7 @@ impl Status {
                     held_bytes: read(bytes)?,
                     granted_bytes: read(bytes)?,
                     share_bytes: read(bytes)?,
+                    leaving_bytes: read(bytes)?,
                     no_buffer: read(bytes)?,
                     packet_loss: read(bytes)?,
                     state: read(bytes)?,

@@ -122,6 +122,13 @@ impl FlowState {
         unsafe { native::hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
     }
 
+    /// What may be in flight at present, by underlay, cap, pool and the peer's window.
+    pub fn hold_leaving_bytes(&self, hold: &Hold, params: &Params) -> u32 {
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let edge = unsafe { native::hold_leaving_edge(&self.0, &hold.0, &params.0) };
+        edge.wrapping_sub(self.snd_una)
+    }
+
     /// The shell holds a segment, in `bytes` of the buffer.
     #[inline]
     pub fn hold_kept(

@@ -134,13 +134,14 @@ names! {
 }
 
 impl FlowState {
-    /// `now_us` is of the segments' clock.
-    pub fn limited_by(&self, params: &Params, now_us: u64) -> Limit {
+    /// `now_us` is of the segments' clock. `leaving_bytes`: what may be in flight at a port that holds, whose
+    /// guest is shown the room of a buffer ([`FlowState::hold_leaving_bytes`]); None at others.
+    pub fn limited_by(&self, params: &Params, leaving_bytes: Option<u32>, now_us: u64) -> Limit {
         self.limited_by_stage()
             .or_else(|| self.limited_by_closed_window())
             .or_else(|| self.limited_by_idle_guest(now_us))
             .or_else(|| self.limited_by_loss())
-            .unwrap_or_else(|| self.limited_by_window(params))
+            .unwrap_or_else(|| self.limited_by_window(params, leaving_bytes))
     }
 
     fn limited_by_stage(&self) -> Option<Limit> {
@@ -195,9 +196,9 @@ impl FlowState {
     }
 
     /// Of a flow that has been sending within its last round trip.
-    fn limited_by_window(&self, params: &Params) -> Limit {
+    fn limited_by_window(&self, params: &Params, leaving_bytes: Option<u32>) -> Limit {
         let (Some(window_bytes), Some(received_bytes)) =
-            (self.window_shown_bytes(), self.window_received_bytes())
+            (leaving_bytes.or(self.window_shown_bytes()), self.window_received_bytes())
         else {
             return Limit::Guest(Unused::NoWindowShown);
         };
@@ -206,7 +207,8 @@ impl FlowState {
             return Limit::Guest(Unused::Shadow);
         }
         let cap_segs = self.cap_segs(params);
-        let by_underlay = !by_receiver && self.window_shown != u16::MAX && cap_segs.is_none();
+        let is_widest = leaving_bytes.is_none() && self.window_shown == u16::MAX;
+        let by_underlay = !by_receiver && !is_widest && cap_segs.is_none();
         let used_bytes = self.flight_bytes().max(self.flight_max_bytes);
         if !self.fills(window_bytes, used_bytes, by_underlay) {
             return Limit::Guest(Unused::Window { used_bytes, window_bytes });
@@ -214,7 +216,7 @@ impl FlowState {
         if by_receiver {
             return Limit::Receiver { window_bytes };
         }
-        if self.window_shown == u16::MAX {
+        if is_widest {
             return Limit::WindowMax { window_bytes };
         }
         if self.has(sys::FLOW_WITHHOLDING) {

@@ -30,7 +30,7 @@ fn it_is_shown_its_peers_window_to_the_end() {
         assert!(limited.window < unlimited(&conn));
         assert!(fragment(&mut conn, 0), "it releases the flow");
         assert!(released(&conn));
-        let limit = conn.flow.limited_by(&conn.params, conn.now_us);
+        let limit = conn.flow.limited_by(&conn.params, None, conn.now_us);
         assert_eq!(limit, Limit::Untranslated(Untranslated::Fragments));
         assert!(!fragment(&mut conn, 1000), "which is so for good");
         // The peer acknowledges bytes that no whole segment had.

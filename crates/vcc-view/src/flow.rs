@@ -49,26 +49,28 @@ pub struct FlowView {
 }
 
 impl FlowView {
-    /// `params` are the port's; a rule has its own.
+    /// `params` are the port's; a rule has its own. `share`: as in the field.
     pub fn new(
         place: &Place,
         flow: &Flow,
         rule: Option<AppliedRule>,
         params: &Params,
+        share: Option<BufferShare>,
         now_us: u64,
     ) -> Self {
+        let leaving_bytes = share.filter(|share| share.share_bytes != 0).map(|it| it.leaving_bytes);
         let params = rule.as_ref().map_or(params, |rule| rule.params);
         Self {
             key: (place.key.clone(), flow.id()),
             port_index: place.index,
             port: place.port.clone(),
             tenant: place.tenant.clone(),
-            limit: flow.state.limited_by(params, now_us),
+            limit: flow.state.limited_by(params, leaving_bytes, now_us),
             holds: u32::from(params.0.act) == sys::ACT_HOLD,
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
             state: flow.state.with_open_wait(params, now_us),
-            share: None,
+            share,
             promised_bytes: None,
             cpu: None,
             rates: None,

@@ -41,7 +41,7 @@ impl Once {
         };
         Source::each_kernel_flow(&ports, |at, flow| {
             if let Some(viewer) = &viewers[at] {
-                keep(viewer.view(flow, &rules));
+                keep(viewer.view(flow, None, &rules));
             }
         })?;
         for (viewer, port) in viewers.iter().zip(&ports) {

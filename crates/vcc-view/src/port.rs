@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use vcc_domain::{Seen, Status};
+use vcc_domain::{BufferShare, Seen, Status};
 use vcc_engine::{Delays, Histogram, Mode, Params};
 use vcc_port::{Error, Flow, Port, counters};
 
@@ -195,9 +195,14 @@ impl<'a> Viewer<'a> {
         }
     }
 
-    pub(crate) fn view(&self, flow: &Flow, rules: &RulesInForce) -> FlowView {
+    pub(crate) fn view(
+        &self,
+        flow: &Flow,
+        share: Option<BufferShare>,
+        rules: &RulesInForce,
+    ) -> FlowView {
         let rule = rules.rule_of(&flow.state).filter(|_| self.is_ruled);
-        FlowView::new(self.place, flow, rule, &self.params, self.now_us)
+        FlowView::new(self.place, flow, rule, &self.params, share, self.now_us)
     }
 
     /// The flows of a port in a process of `vcc domain`; none of another.
@@ -205,9 +210,8 @@ impl<'a> Viewer<'a> {
         let Source::Domain(port) = port else { return Vec::new() };
         let rules = port.rules().unwrap_or_default();
         let view = |seen: &Seen| FlowView {
-            share: Some(seen.share),
             promised_bytes: Some(seen.promised_bytes.into()),
-            ..self.view(&domain::flow(seen), &rules)
+            ..self.view(&domain::flow(seen), Some(seen.share), &rules)
         };
         port.seen().iter().map(view).collect()
     }
@@ -223,7 +227,7 @@ pub fn view_flows(
 ) -> Result<Vec<FlowView>, Error> {
     let Some(viewer) = Viewer::open(port, place)? else { return Ok(Vec::new()) };
     match port {
-        Source::Kernel(_) => Ok(flows.iter().map(|flow| viewer.view(flow, rules)).collect()),
+        Source::Kernel(_) => Ok(flows.iter().map(|flow| viewer.view(flow, None, rules)).collect()),
         Source::Domain(_) => Ok(viewer.of_domain(port)),
     }
 }

@@ -36,7 +36,7 @@ pub fn flow_of(guest: &str, peer: &str, state: FlowState) -> FlowView {
     let [guest, peer] = [guest, peer].map(|end| end.parse().expect("an end"));
     let place = Place { index: 0, key: "veth3".into(), port: "veth3".into(), tenant: None };
     let flow = Flow { guest, peer, vlan: None, inside: false, state };
-    FlowView::new(&place, &flow, None, &Params::default(), 0)
+    FlowView::new(&place, &flow, None, &Params::default(), None, 0)
 }
 
 /// What a port has measured of these delays in us.

@@ -254,7 +254,7 @@ fn flow(number: u64, second: u64, ports: &[PortView], rules: &[RuleView]) -> Flo
     let mut params = Params::default();
     params.0.mode = rule.mode.parse().unwrap_or(Mode::Enforce).number();
     let rule = AppliedRule { name: rule.name.clone(), is_current: true, params: &params };
-    FlowView::new(&place, &flow, Some(rule), &params, second * 1_000_000)
+    FlowView::new(&place, &flow, Some(rule), &params, None, second * 1_000_000)
 }
 
 fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {

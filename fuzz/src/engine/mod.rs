@@ -128,7 +128,7 @@ impl Run {
     /// What is shown of a flow is computed from any state.
     fn look(&self) {
         for Flow { state, params, .. } in &self.flows {
-            let _ = state.limited_by(params, self.now_us);
+            let _ = state.limited_by(params, None, self.now_us);
             let _ = state.with_open_wait(params, self.now_us).delayed_by();
             let _ = (state.ecn_guest(), state.ecn_fabric(), state.srtt_us(), state.rto_us(params));
             let _ = (state.window_shown_bytes(), state.window_received_bytes(), state.alpha());

@@ -4,7 +4,7 @@
 use std::iter;
 
 use vcc_domain::{BufferSpec, Frame, Out, PoolTotals, Rules};
-use vcc_engine::{Mode, Params, sys};
+use vcc_engine::{Limit, Mode, Params, sys};
 use vcc_frames::wire::{ACK, FIN, RST};
 use vcc_frames::{Packet, options};
 
@@ -584,5 +584,21 @@ fn the_pool_limits_the_first_window() {
         for which in 0..20 {
             assert!(shared.flight_bytes(which) <= POOL_BYTES / 16 + MSS);
         }
+    }
+}
+
+/// The guest is shown the room of the buffer, which is not what limits it.
+#[test]
+fn a_pool_that_binds_is_the_limit_that_is_reported() {
+    for params in [holding(), splitting()] {
+        let mut shared = Shared::between(params, vec![Ends::new(0)], &[1], 24 * MSS);
+        (0..20).for_each(|_| shared.round(0..1));
+        shared.send_all(0);
+        let (guest, seen) = (&shared.guest, shared.guest.port.seen().next().expect("a flow"));
+        let (rule, _) = guest.port.rules().next().expect("a rule");
+        let now_us = guest.now_ns / 1000;
+        let limit = seen.state.limited_by(&rule.params, Some(seen.share.leaving_bytes), now_us);
+        let Limit::Pool { share_bytes, pool_bytes, weight } = limit else { panic!("{limit:?}") };
+        assert_eq!((share_bytes, pool_bytes, weight), (24 * MSS, 24 * MSS, 1));
     }
 }

@@ -26,11 +26,11 @@ fn busy() -> sys::vcc_flow {
 }
 
 fn limit(state: sys::vcc_flow) -> Limit {
-    FlowState(state).limited_by(&Params::default(), NOW_US)
+    FlowState(state).limited_by(&Params::default(), None, NOW_US)
 }
 
 fn limit_with(state: sys::vcc_flow, params: Params) -> Limit {
-    FlowState(state).limited_by(&params, NOW_US)
+    FlowState(state).limited_by(&params, None, NOW_US)
 }
 
 fn underlay(cwnd_segs: u32, phase: Phase) -> Limit {

@@ -148,7 +148,7 @@ impl Sinks {
         self.acks += 1;
         if let (Some(series), Some(params)) = (&mut self.series, &self.params) {
             series.note(event);
-            let limited = event.flow.state.limited_by(params, event.at_us);
+            let limited = event.flow.state.limited_by(params, None, event.at_us);
             // A closed connection has no limit: keep the one before its end.
             if limited != Limit::Closed {
                 self.limited = limit::text(limited);

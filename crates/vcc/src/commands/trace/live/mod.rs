@@ -94,5 +94,5 @@ pub fn run(
 fn seen(port: &Source, flow: &Flow, params: &vcc_engine::Params, now: Duration) -> FlowView {
     let name: Arc<str> = port.device().into();
     let place = Place { index: 0, key: name.clone(), port: name, tenant: None };
-    FlowView::new(&place, flow, None, params, now.as_micros() as u64)
+    FlowView::new(&place, flow, None, params, None, now.as_micros() as u64)
 }
