@@ -3,39 +3,20 @@
 
 use std::collections::VecDeque;
 
-use vcc_engine::{FlowState, Hold, sys};
-
-use crate::frame::{Direction, Frame};
-use crate::hold::{cut, set_seq, without_payload};
-use crate::parse::{Parsed, parse};
-use crate::rewrite::rewrite_header;
+use super::stored::{Current, Stored, emptied, renewed};
+use crate::frame::Frame;
+use crate::parse::Parsed;
 use vcc_net::seq::{after, before};
-use vcc_net::wire::*;
 
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
 const WAIT_NS: u64 = 1_000_000_000;
 const WAIT_MAX_NS: u64 = 60 * WAIT_NS;
-/// What a copy costs in addition to its frame.
-const BESIDE_A_FRAME_BYTES: u32 = size_of::<Copied>() as u32;
-
-#[derive(Clone)]
-struct Copied {
-    seq: u32,
-    end: u32,
-    frame: Frame,
-}
-
-impl Copied {
-    fn charge_bytes(&self) -> u32 {
-        self.frame.bytes.len() as u32 + BESIDE_A_FRAME_BYTES
-    }
-}
 
 /// A flow's copies in sequence. Without any, they take no memory of their own.
 #[derive(Clone, Default)]
 pub(crate) struct Copies {
     /// None within another, so in order of their ends, too.
-    frames: VecDeque<Copied>,
+    stored: VecDeque<Stored>,
     /// When the guest last acknowledged some, or the first of them was promised.
     progress_ns: u64,
     /// When the guest was last given one again, if it was.
@@ -51,48 +32,44 @@ pub(crate) struct Copies {
 
 impl Copies {
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.stored.is_empty()
     }
 
     /// In sequence.
     pub(crate) fn frames(&self) -> impl Iterator<Item = &Frame> {
-        self.frames.iter().map(|copied| &copied.frame)
+        self.stored.iter().map(Stored::frame)
     }
 
     /// Keeps a frame with data, unless all of it is there, in place of those that have no more. Returns
     /// its bytes of the port's limit, and those that are free again.
-    pub(crate) fn keep(&mut self, mut frame: Frame, parsed: &Parsed) -> (u32, u32) {
+    pub(crate) fn keep(&mut self, frame: Frame, parsed: &Parsed) -> (u32, u32) {
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
         // Mostly it follows the others.
-        let is_last = |last: &Copied| after(seq, last.seq) && after(end, last.end);
-        let is_last = self.frames.back().is_none_or(is_last);
+        let is_last = |last: &Stored| after(seq, last.seq) && after(end, last.end);
+        let is_last = self.stored.back().is_none_or(is_last);
         if !is_last && self.covered(seq, end) == end {
             return (0, 0);
         }
-        // The buffer may have had a super-segment before.
-        if frame.bytes.capacity() > 2 * frame.bytes.len() {
-            frame.bytes.shrink_to_fit();
-        }
-        let copied = Copied { seq, end, frame };
+        let copied = Stored::new(frame, parsed);
         let kept_bytes = copied.charge_bytes();
         if is_last {
-            self.frames.push_back(copied);
+            self.stored.push_back(copied);
             return (kept_bytes, 0);
         }
-        let place = self.frames.partition_point(|other| before(other.seq, seq));
-        let nested = self.frames.range(place..).take_while(|other| !after(other.end, end)).count();
+        let place = self.stored.partition_point(|other| before(other.seq, seq));
+        let nested = self.stored.range(place..).take_while(|other| !after(other.end, end)).count();
         let freed_bytes =
-            self.frames.drain(place..place + nested).map(|copied| copied.charge_bytes()).sum();
-        self.frames.insert(place, copied);
+            self.stored.drain(place..place + nested).map(|copied| copied.charge_bytes()).sum();
+        self.stored.insert(place, copied);
         (kept_bytes, freed_bytes)
     }
 
     /// How far there are copies without a gap behind `from`, at most up to `end`.
     pub(crate) fn covered(&self, from: u32, end: u32) -> u32 {
-        let place = self.frames.partition_point(|copied| !after(copied.seq, from));
+        let place = self.stored.partition_point(|copied| !after(copied.seq, from));
         let mut covered = from;
-        for copied in self.frames.range(place.saturating_sub(1)..) {
+        for copied in self.stored.range(place.saturating_sub(1)..) {
             if after(copied.seq, covered) || !after(end, covered) {
                 break;
             }
@@ -106,41 +83,34 @@ impl Copies {
     /// The first copy that reaches beyond `given`: one past its end, and the payload of its full
     /// segments.
     pub(crate) fn beyond(&self, given: u32) -> Option<(u32, u32)> {
-        let copied = self.frames.get(self.place_beyond(given))?;
-        let payload_bytes = copied.end.wrapping_sub(copied.seq);
-        let seg_bytes = u32::from(copied.frame.gso_size);
-        Some((copied.end, if seg_bytes > 0 { seg_bytes } else { payload_bytes }))
+        let copied = self.stored.get(self.place_beyond(given))?;
+        Some((copied.end, copied.seg_bytes()))
     }
 
     fn place_beyond(&self, given: u32) -> usize {
-        self.frames.partition_point(|copied| !after(copied.end, given))
+        self.stored.partition_point(|copied| !after(copied.end, given))
     }
 
-    /// The frame of that copy, with what its sender would say now, for the guest to get for the first
-    /// time: marks and CWR included. A copy that ends after `end` is cut in two there. The second number
-    /// is what both need of the port's limit besides.
+    /// The frame of that copy, for the guest to get for the first time. A copy that ends after `end` is
+    /// cut in two there. The second number is what both need of the port's limit besides.
     pub(crate) fn give(&mut self, given: u32, end: u32, current: &Current) -> Option<(Frame, u32)> {
         let place = self.place_beyond(given);
-        let copied = self.frames.get_mut(place)?;
+        let copied = self.stored.get_mut(place)?;
         let mut more_bytes = 0;
         if after(copied.end, end) {
-            let parsed = parse(&copied.frame, Direction::ToGuest).ok()?;
             let before_bytes = copied.charge_bytes();
-            let first_bytes = end.wrapping_sub(copied.seq);
-            let first = cut(&mut copied.frame, &parsed, first_bytes as usize);
-            let first = Copied { seq: copied.seq, end, frame: first };
-            copied.seq = end;
+            let first = copied.cut(end)?;
             more_bytes = first.charge_bytes() + copied.charge_bytes() - before_bytes;
-            self.frames.insert(place, first);
+            self.stored.insert(place, first);
         }
-        Some((renewed(&self.frames.get(place)?.frame, current, true), more_bytes))
+        Some((self.stored.get(place)?.first(current), more_bytes))
     }
 
     /// An empty segment of the peer's that the guest answers with its window (RFC 9293, 3.8.6.1).
     pub(crate) fn probe(&mut self, now_ns: u64, seq: u32, current: &Current) -> Option<Frame> {
         (self.probed_ns, self.probes) = (Some(now_ns), self.probes.saturating_add(1));
-        let copied = self.frames.front()?;
-        Some(emptied(&renewed(&copied.frame, current, true), seq))
+        let copied = self.stored.front()?;
+        Some(renewed(emptied(copied.frame(), seq), current))
     }
 
     /// The first promise since the guest has acknowledged all of them.
@@ -153,19 +123,19 @@ impl Copies {
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
     pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32) -> u32 {
         let mut freed_bytes = 0;
-        while self.frames.front().is_some_and(|copied| !after(copied.end, ack)) {
-            freed_bytes += self.frames.pop_front().map_or(0, |copied| copied.charge_bytes());
+        while self.stored.front().is_some_and(|copied| !after(copied.end, ack)) {
+            freed_bytes += self.stored.pop_front().map_or(0, |copied| copied.charge_bytes());
             (self.progress_ns, self.times, self.refusals) = (now_ns, 0, 0);
             (self.probed_ns, self.probes) = (None, 0);
         }
-        if self.frames.is_empty() {
-            self.frames = VecDeque::new();
+        if self.stored.is_empty() {
+            self.stored = VecDeque::new();
         }
         freed_bytes
     }
 
     pub(crate) fn clear(&mut self) -> u32 {
-        let bytes = self.frames.iter().map(Copied::charge_bytes).sum();
+        let bytes = self.stored.iter().map(Stored::charge_bytes).sum();
         *self = Copies::default();
         bytes
     }
@@ -210,8 +180,8 @@ impl Copies {
     ) -> impl Iterator<Item = Frame> {
         self.times += 1;
         self.again_ns = Some(now_ns);
-        let due = self.frames.iter().take_while(move |copied| after(promised, copied.seq));
-        due.take(count).map(move |copied| renewed(&copied.frame, &current, false))
+        let due = self.stored.iter().take_while(move |copied| after(promised, copied.seq));
+        due.take(count).map(move |copied| copied.again(&current))
     }
 }
 
@@ -222,72 +192,4 @@ fn waited_ns(since_ns: u64, times: u32, heard_ns: u64) -> u64 {
         false => (WAIT_NS << times.min(6)).min(WAIT_MAX_NS),
     };
     since_ns.saturating_add(wait_ns)
-}
-
-/// The fields of a segment that the peer would send now.
-#[derive(Clone, Copy)]
-pub(crate) struct Current {
-    ack: Option<(u32, u16)>,
-    tsval: u32,
-}
-
-impl Current {
-    /// Its acknowledgement as the guest was shown it.
-    pub(crate) fn new(flow: &FlowState, hold: &Hold, ts_recent: u32) -> Self {
-        let ack = (hold.split_ack(flow.snd_una), flow.window_shown);
-        Current { ack: flow.has(sys::FLOW_WINDOW_SHOWN).then_some(ack), tsval: ts_recent }
-    }
-}
-
-/// The headers of a segment to the guest, without its payload and at another sequence number.
-fn emptied(frame: &Frame, seq: u32) -> Frame {
-    let Ok(parsed) = parse(frame, Direction::ToGuest) else { return frame.clone() };
-    let mut empty = without_payload(frame, &parsed);
-    if let Ok(mut parsed) = parse(&empty, Direction::ToGuest) {
-        set_seq(&mut empty, &mut parsed, seq);
-    }
-    empty
-}
-
-/// What a segment that does not reach the guest says besides its data. At the guest's next sequence
-/// number, a newer timestamp than the guest may have had would have it discard data that was overtaken
-/// (RFC 7323, 5.3).
-pub(crate) fn moved(frame: &Frame, seq: u32, ts_recent: u32) -> Frame {
-    let mut frame = emptied(frame, seq);
-    let Ok(parsed) = parse(&frame, Direction::ToGuest) else { return frame };
-    if let Some(at) = parsed.timestamps_at() {
-        rewrite_header(&mut frame, &parsed, |frame| {
-            write_u32(&mut frame.bytes, at, ts_recent);
-            parsed.header_bytes
-        });
-    }
-    frame
-}
-
-/// A copy with what its sender would say now, with a TSval that passes PAWS. If it is not the `first`
-/// time, as for a retransmission: without CWR and CE, which the guest has perhaps seen (RFC 3168,
-/// 6.1.5).
-pub(crate) fn renewed(copy: &Frame, current: &Current, first: bool) -> Frame {
-    let mut frame = copy.clone();
-    let Ok(parsed) = parse(copy, Direction::ToGuest) else { return frame };
-    let tcp_at = parsed.ip.tcp_at;
-    rewrite_header(&mut frame, &parsed, |frame| {
-        let bytes = &mut frame.bytes;
-        if let Some((ack, window)) = current.ack {
-            write_u32(bytes, tcp_at + TCP_ACK_AT, ack);
-            write_u16(bytes, tcp_at + TCP_WINDOW_AT, window);
-        }
-        if !first {
-            let word = read_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
-            write_u16(bytes, tcp_at + TCP_OFFSET_FLAGS_AT, word);
-        }
-        if let Some(at) = parsed.timestamps_at() {
-            write_u32(bytes, at, current.tsval);
-        }
-        parsed.header_bytes
-    });
-    if !first && u32::from(parsed.ip.ecn) == sys::IP_ECN_CE {
-        parsed.ip.rewrite(&mut frame.bytes, sys::IP_ECN_ECT_0 as u8, parsed.ip.length);
-    }
-    frame
 }

@@ -7,6 +7,7 @@ mod blocks;
 mod copies;
 mod sharing;
 mod sound;
+mod stored;
 
 use std::net::IpAddr;
 
@@ -19,9 +20,10 @@ use crate::parse::Parsed;
 pub(crate) use accepted::{Accepted, Listener, Numbers, Offsets, Terms, Waits};
 pub(crate) use answer::{Answer, Made};
 pub(crate) use blocks::{blocks, strip_promised};
-pub(crate) use copies::{Copies, Current, moved, renewed};
+pub(crate) use copies::Copies;
 pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_readable, is_sound};
+pub(crate) use stored::{Current, moved, renewed};
 use vcc_net::seq::{after, before};
 use vcc_net::wire::*;
 

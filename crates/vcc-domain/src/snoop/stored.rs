@@ -1,0 +1,259 @@
+//! A segment that the port keeps for its guest, and what it says when the guest gets it.
+
+use std::num::NonZeroU8;
+
+use vcc_engine::{FlowState, Hold, sys};
+
+use crate::frame::{Direction, Frame};
+use crate::hold::{cut, set_seq, without_payload};
+use crate::parse::{Parsed, parse};
+use crate::rewrite::{rewrite_header, rewrite_tcp};
+use vcc_net::wire::*;
+
+/// What a stored segment costs in addition to its frame.
+const BESIDE_A_FRAME_BYTES: u32 = size_of::<Stored>() as u32;
+
+/// A segment that is kept. Its headers are read once, as it may be given to the guest several times.
+#[derive(Clone)]
+pub(crate) struct Stored {
+    pub seq: u32,
+    pub end: u32,
+    header: Header,
+    frame: Frame,
+}
+
+impl Stored {
+    pub(crate) fn new(mut frame: Frame, parsed: &Parsed) -> Self {
+        // The buffer may have had a super-segment before.
+        if frame.bytes.capacity() > 2 * frame.bytes.len() {
+            frame.bytes.shrink_to_fit();
+        }
+        let seq = parsed.segment.seq;
+        let end = seq.wrapping_add(parsed.segment.payload_bytes);
+        Stored { seq, end, header: Header::of(parsed), frame }
+    }
+
+    /// The bytes of the port's limit that it takes.
+    pub(crate) fn charge_bytes(&self) -> u32 {
+        self.frame.bytes.len() as u32 + BESIDE_A_FRAME_BYTES
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The payload of its full segments.
+    pub(crate) fn seg_bytes(&self) -> u32 {
+        match self.frame.gso_size {
+            0 => self.end.wrapping_sub(self.seq),
+            size => size.into(),
+        }
+    }
+
+    /// Cuts off what is before `at`, and returns it.
+    pub(crate) fn cut(&mut self, at: u32) -> Option<Stored> {
+        let parsed = parse(&self.frame, Direction::ToGuest).ok()?;
+        let first_bytes = at.wrapping_sub(self.seq);
+        let frame = cut(&mut self.frame, &parsed, first_bytes as usize);
+        let first = Stored { frame, end: at, ..*self };
+        self.seq = at;
+        Some(first)
+    }
+
+    /// With what its sender would say now, for the guest to get for the first time: marks and CWR
+    /// included.
+    pub(crate) fn first(&self, current: &Current) -> Frame {
+        let mut frame = self.frame.clone();
+        self.header.renew(&mut frame, current, true);
+        frame
+    }
+
+    /// As a retransmission: without CWR and CE, which the guest has perhaps seen (RFC 3168, 6.1.5).
+    pub(crate) fn again(&self, current: &Current) -> Frame {
+        let mut frame = self.frame.clone();
+        self.header.renew(&mut frame, current, false);
+        if let Ok(Parsed { ip, .. }) = parse(&frame, Direction::ToGuest)
+            && u32::from(ip.ecn) == sys::IP_ECN_CE
+        {
+            ip.rewrite(&mut frame.bytes, sys::IP_ECN_ECT_0 as u8, ip.length);
+        }
+        frame
+    }
+}
+
+/// Where a segment's TCP header is, and its TSval in it.
+#[derive(Clone, Copy)]
+struct Header {
+    tcp_at: u16,
+    bytes: u8,
+    timestamps_at: Option<NonZeroU8>,
+}
+
+impl Header {
+    fn of(parsed: &Parsed) -> Self {
+        Header {
+            tcp_at: parsed.ip.tcp_at as u16,
+            bytes: parsed.header_bytes as u8,
+            timestamps_at: parsed.places.timestamps_at,
+        }
+    }
+
+    /// Writes what the peer would say now, with a TSval that passes PAWS.
+    fn renew(self, frame: &mut Frame, current: &Current, keeps_cwr: bool) {
+        let (tcp_at, header_bytes) = (usize::from(self.tcp_at), usize::from(self.bytes));
+        rewrite_tcp(frame, tcp_at, header_bytes, |frame| {
+            let tcp = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
+            if let Some((ack, window)) = current.ack {
+                write_u32(tcp, TCP_ACK_AT, ack);
+                write_u16(tcp, TCP_WINDOW_AT, window);
+            }
+            if !keeps_cwr {
+                let word = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
+                write_u16(tcp, TCP_OFFSET_FLAGS_AT, word);
+            }
+            if let Some(at) = self.timestamps_at {
+                write_u32(tcp, at.get().into(), current.tsval);
+            }
+            header_bytes
+        });
+    }
+}
+
+/// The fields of a segment that the peer would send now.
+#[derive(Clone, Copy)]
+pub(crate) struct Current {
+    ack: Option<(u32, u16)>,
+    tsval: u32,
+}
+
+impl Current {
+    /// Its acknowledgement as the guest was shown it.
+    pub(crate) fn new(flow: &FlowState, hold: &Hold, ts_recent: u32) -> Self {
+        let ack = (hold.split_ack(flow.snd_una), flow.window_shown);
+        Current { ack: flow.has(sys::FLOW_WINDOW_SHOWN).then_some(ack), tsval: ts_recent }
+    }
+}
+
+/// A segment without data with what its sender would say now.
+pub(crate) fn renewed(mut frame: Frame, current: &Current) -> Frame {
+    if let Ok(parsed) = parse(&frame, Direction::ToGuest) {
+        Header::of(&parsed).renew(&mut frame, current, true);
+    }
+    frame
+}
+
+/// The headers of a segment to the guest, without its payload and at another sequence number.
+pub(crate) fn emptied(frame: &Frame, seq: u32) -> Frame {
+    let Ok(parsed) = parse(frame, Direction::ToGuest) else { return frame.clone() };
+    let mut empty = without_payload(frame, &parsed);
+    if let Ok(mut parsed) = parse(&empty, Direction::ToGuest) {
+        set_seq(&mut empty, &mut parsed, seq);
+    }
+    empty
+}
+
+/// What a segment that does not reach the guest says besides its data. At the guest's next sequence
+/// number, a newer timestamp than the guest may have had would have it discard data that was overtaken
+/// (RFC 7323, 5.3).
+pub(crate) fn moved(frame: &Frame, seq: u32, ts_recent: u32) -> Frame {
+    let mut frame = emptied(frame, seq);
+    let Ok(parsed) = parse(&frame, Direction::ToGuest) else { return frame };
+    if let Some(at) = parsed.timestamps_at() {
+        rewrite_header(&mut frame, &parsed, |frame| {
+            write_u32(&mut frame.bytes, at, ts_recent);
+            parsed.header_bytes
+        });
+    }
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_frames::{Packet, payload};
+    use vcc_net::wire::TCP_FLAGS_MASK;
+
+    use super::*;
+    use crate::testing::{Talk, complete, framed, is_right, make_partial};
+
+    const CURRENT: Current = Current { ack: Some((0x0102_0304, 777)), tsval: 0xdead_beef };
+    const CWR: u16 = sys::TCP_CWR as u16;
+    const CE: u8 = sys::IP_ECN_CE as u8;
+    /// TSval at each offset within a word.
+    const OPTIONS: [&[u8]; 5] = [
+        &[],
+        &[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8],
+        &[8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 1],
+        &[1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1],
+        &[1, 1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 1, 1],
+    ];
+
+    fn parsed(frame: &Frame) -> Parsed {
+        parse(frame, Direction::ToGuest).expect("TCP")
+    }
+
+    fn stored(frame: Frame) -> Stored {
+        let parsed = parsed(&frame);
+        Stored::new(frame, &parsed)
+    }
+
+    fn segment(talk: &Talk, options: &[u8]) -> Packet {
+        Packet {
+            payload: payload(1001),
+            options: options.to_vec(),
+            traffic_class: CE,
+            flags: crate::testing::ACK | CWR,
+            ..talk.segment(false)
+        }
+    }
+
+    fn is_renewed(before: &Frame, now: &Frame, flags: u16, ip_ecn: u8) {
+        let (was, is) = (parsed(before), parsed(now));
+        let (then, segment) = (&was.segment, &is.segment);
+        assert_eq!((segment.ack, segment.window), (0x0102_0304, 777));
+        assert_eq!(segment.tsval, if is.places.timestamps_at.is_some() { 0xdead_beef } else { 0 });
+        assert_eq!((segment.seq, segment.payload_bytes), (then.seq, then.payload_bytes));
+        assert_eq!((segment.flags & TCP_FLAGS_MASK, segment.ip_ecn), (flags, ip_ecn));
+        assert_eq!(now.bytes[is.header_end()..], before.bytes[was.header_end()..]);
+        let is_partial = now.checksum == crate::frame::Checksum::Partial;
+        assert!(is_right(&if is_partial { complete(now.clone()) } else { now.clone() }));
+    }
+
+    #[test]
+    fn a_stored_segment_says_what_its_sender_would_say_now() {
+        for talk in [Talk::v4(), Talk::v6()] {
+            for options in OPTIONS {
+                let whole = framed(&segment(&talk, options));
+                for frame in [make_partial(whole.clone()), whole] {
+                    let stored = stored(frame.clone());
+                    let flags = crate::testing::ACK;
+                    is_renewed(
+                        &frame,
+                        &stored.first(&CURRENT),
+                        flags | CWR,
+                        CE,
+                    );
+                    is_renewed(&frame, &stored.again(&CURRENT), flags, sys::IP_ECN_ECT_0 as u8);
+                    assert_eq!(stored.frame(), &frame, "the copy stays");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_is_two_stored_segments() {
+        let talk = Talk::v4();
+        let frame = Frame { gso_size: 300, ..framed(&segment(&talk, OPTIONS[1])) };
+        let mut rest = stored(frame.clone());
+        let seq = rest.seq;
+        let first = rest.cut(seq.wrapping_add(600)).expect("a segment");
+        for (part, seq, bytes) in [(&first, seq, 600), (&rest, seq.wrapping_add(600), 401)] {
+            let read = parsed(part.frame());
+            let numbers = (part.seq, part.end.wrapping_sub(part.seq), part.seg_bytes());
+            assert_eq!(numbers, (seq, bytes, 300));
+            assert_eq!((read.segment.seq, read.segment.payload_bytes), (seq, bytes));
+            let given = part.first(&CURRENT);
+            assert_eq!(parsed(&given).segment.tsval, 0xdead_beef);
+            assert!(is_right(&given));
+        }
+    }
+}
