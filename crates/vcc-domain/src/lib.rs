@@ -39,6 +39,7 @@ mod recording;
 mod rewrite;
 mod rules;
 mod snoop;
+mod spare;
 mod status;
 mod table;
 mod tcp_header;

@@ -421,6 +421,9 @@ impl Port {
             self.split.clear(&mut held.slot);
         }
         self.core.table.remove(id);
+        if self.core.table.len() == 0 {
+            self.core.spare.clear();
+        }
     }
 
     /// A fragment of the guest passes.
@@ -543,6 +546,7 @@ impl Port {
 
     /// The flow's deadline expired.
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
+        self.core.spare.look(now_ns);
         let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
         let depends = self.core.table.get(id).is_some_and(Entry::depends);
         let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {

@@ -32,7 +32,7 @@ impl Receipt {
 
     /// The frame's parsed form, at this time. None: it is no segment.
     #[inline]
-    pub(crate) fn parsed(&mut self, frame: &Frame, now_us: u64) -> Option<&Parsed> {
+    pub(crate) fn parsed(&mut self, frame: &Frame, now_us: u64) -> Option<&mut Parsed> {
         if self.0.is_none() {
             self.0 = parse(frame, Direction::ToGuest).ok();
         }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use vcc_engine::{FlowState, Recovery, Retained};
 
 use super::{Path, Waiting, charge_bytes, unit_bytes};
+use crate::spare::Spare;
 use vcc_net::seq::before;
 
 #[derive(Clone)]
@@ -123,12 +124,13 @@ impl Sent {
     }
 
     /// Lets go what is acknowledged; returns the bytes of the buffer that are free again.
-    pub(crate) fn acked(&mut self, una: u32, now_us: u32) -> u32 {
+    pub(crate) fn acked(&mut self, una: u32, now_us: u32, spare: &mut Spare) -> u32 {
         let mut free_bytes = 0;
         while self.queue.front().is_some_and(|kept| !before(una, kept.facts.end)) {
             let Some(kept) = self.queue.pop_front() else { break };
             self.recovery.acked(&kept.facts, now_us);
             free_bytes += charge_bytes(&kept.waiting.frame);
+            spare.take(kept.waiting.frame);
         }
         if self.queue.is_empty() {
             self.queue = VecDeque::new();

@@ -10,6 +10,7 @@ use crate::frame::{Direction, Frame, Verdict};
 use crate::parse::{Parsed, parse_first_fragment};
 use crate::pools::{Member, Pools};
 use crate::rules::Treatments;
+use crate::spare::Spare;
 use crate::table::{Entry, FlowId, Room, Table};
 use crate::timer::{self, LOOK_MIN_MS, NS_PER_MS};
 use vcc_engine::FlowKey;
@@ -23,6 +24,8 @@ pub(super) struct Core {
     pub delays: Delays,
     /// For what is held and retained.
     pub buffer: Buffer,
+    /// For copies of frames.
+    pub spare: Spare,
     /// Whether each flow's part of the buffer is recorded over time.
     pub watches_buffer: bool,
     /// Of all connections of the guest.
@@ -41,6 +44,7 @@ impl Core {
             counters: Counters::default(),
             delays: Delays::default(),
             buffer,
+            spare: Spare::default(),
             watches_buffer: false,
             rate: GuestRate::default(),
             attached_ns: None,

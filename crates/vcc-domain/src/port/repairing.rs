@@ -94,7 +94,7 @@ impl Repair {
         let fin = u8::from(u32::from(parsed.segment.flags) & sys::TCP_FIN != 0);
         let facts = Retained { seq, end, sent_us: now_us as u32, fin, ..Default::default() };
         flow.repair_sent(&mut held.hold, &mut held.sent.recovery, &facts);
-        let mut frame = frame.clone();
+        let mut frame = core.spare.copy(frame);
         let mut parsed = parsed.clone();
         strip_sack(&mut frame, &mut parsed);
         let bytes = charge_bytes(&frame);
@@ -120,7 +120,7 @@ impl Repair {
             let sent = &mut held.sent;
             let is_sacked = parsed.places.sack_at.is_some();
             let mut taken_bytes = 0;
-            let free_bytes = sent.acked(flow.snd_una, now_us as u32);
+            let free_bytes = sent.acked(flow.snd_una, now_us as u32, &mut core.spare);
             held.path.acked(flow.snd_una);
             if let Some((at, bytes)) = parsed.sack_at() {
                 for (left, right) in sack_blocks(&frame.bytes[at..at + bytes]) {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::stored::{Current, Stored, emptied, renewed};
 use crate::frame::Frame;
 use crate::parse::Parsed;
+use crate::spare::Spare;
 use vcc_net::seq::{after, before};
 
 /// The first wait for an acknowledgement of the guest's own, which doubles (RFC 6298, 2.1 and 5.5).
@@ -17,6 +18,8 @@ const WAIT_MAX_NS: u64 = 60 * WAIT_NS;
 pub(crate) struct Copies {
     /// None within another, so in order of their ends, too.
     stored: VecDeque<Stored>,
+    /// So many in front had been given to the guest when one was given last.
+    given_count: usize,
     /// When the guest last acknowledged some, or the first of them was promised.
     progress_ns: u64,
     /// When the guest was last given one again, if it was.
@@ -28,6 +31,15 @@ pub(crate) struct Copies {
     /// When the guest was last asked for its window, and how often since its last acknowledgement.
     probed_ns: Option<u64>,
     probes: u32,
+}
+
+/// The next copy that the guest gets.
+pub(crate) struct Next {
+    place: usize,
+    /// One past the end of its data.
+    pub end: u32,
+    /// The payload of its full segments.
+    pub seg_bytes: u32,
 }
 
 impl Copies {
@@ -67,6 +79,10 @@ impl Copies {
 
     /// How far there are copies without a gap behind `from`, at most up to `end`.
     pub(crate) fn covered(&self, from: u32, end: u32) -> u32 {
+        // Mostly nothing lies behind a hole.
+        if self.stored.back().is_none_or(|last| !after(last.end, from)) {
+            return from;
+        }
         let place = self.stored.partition_point(|copied| !after(copied.seq, from));
         let mut covered = from;
         for copied in self.stored.range(place.saturating_sub(1)..) {
@@ -80,21 +96,34 @@ impl Copies {
         if after(covered, end) { end } else { covered }
     }
 
-    /// The first copy that reaches beyond `given`: one past its end, and the payload of its full
-    /// segments.
-    pub(crate) fn beyond(&self, given: u32) -> Option<(u32, u32)> {
-        let copied = self.stored.get(self.place_beyond(given))?;
-        Some((copied.end, copied.seg_bytes()))
+    /// The first copy that reaches beyond what the guest has been `given`.
+    pub(crate) fn next(&self, given: u32) -> Option<Next> {
+        let place = self.place_beyond(given);
+        let copied = self.stored.get(place)?;
+        Some(Next { place, end: copied.end, seg_bytes: copied.seg_bytes() })
     }
 
     fn place_beyond(&self, given: u32) -> usize {
+        let is_given =
+            |place: usize| self.stored.get(place).is_some_and(|copied| !after(copied.end, given));
+        // Mostly the guest has been given nothing since by other ways.
+        let place = self.given_count;
+        if !is_given(place) && (place == 0 || is_given(place - 1)) {
+            return place;
+        }
         self.stored.partition_point(|copied| !after(copied.end, given))
     }
 
     /// The frame of that copy, for the guest to get for the first time. A copy that ends after `end` is
     /// cut in two there. The second number is what both need of the port's limit besides.
-    pub(crate) fn give(&mut self, given: u32, end: u32, current: &Current) -> Option<(Frame, u32)> {
-        let place = self.place_beyond(given);
+    pub(crate) fn give(
+        &mut self,
+        next: &Next,
+        end: u32,
+        current: &Current,
+        spare: &mut Spare,
+    ) -> Option<(Frame, u32)> {
+        let place = next.place;
         let copied = self.stored.get_mut(place)?;
         let mut more_bytes = 0;
         if after(copied.end, end) {
@@ -103,7 +132,8 @@ impl Copies {
             more_bytes = first.charge_bytes() + copied.charge_bytes() - before_bytes;
             self.stored.insert(place, first);
         }
-        Some((self.stored.get(place)?.first(current), more_bytes))
+        self.given_count = place + 1;
+        Some((self.stored.get(place)?.first(current, spare), more_bytes))
     }
 
     /// An empty segment of the peer's that the guest answers with its window (RFC 9293, 3.8.6.1).
@@ -121,10 +151,13 @@ impl Copies {
     }
 
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
-    pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32) -> u32 {
+    pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32, spare: &mut Spare) -> u32 {
         let mut freed_bytes = 0;
         while self.stored.front().is_some_and(|copied| !after(copied.end, ack)) {
-            freed_bytes += self.stored.pop_front().map_or(0, |copied| copied.charge_bytes());
+            let Some(copied) = self.stored.pop_front() else { break };
+            freed_bytes += copied.charge_bytes();
+            spare.take(copied.into_frame());
+            self.given_count = self.given_count.saturating_sub(1);
             (self.progress_ns, self.times, self.refusals) = (now_ns, 0, 0);
             (self.probed_ns, self.probes) = (None, 0);
         }

@@ -8,6 +8,7 @@ use crate::frame::{Direction, Frame};
 use crate::hold::{cut, set_seq, without_payload};
 use crate::parse::{Parsed, parse};
 use crate::rewrite::{rewrite_header, rewrite_tcp};
+use crate::spare::Spare;
 use vcc_net::wire::*;
 
 /// What a stored segment costs in addition to its frame.
@@ -42,6 +43,10 @@ impl Stored {
         &self.frame
     }
 
+    pub(crate) fn into_frame(self) -> Frame {
+        self.frame
+    }
+
     /// The payload of its full segments.
     pub(crate) fn seg_bytes(&self) -> u32 {
         match self.frame.gso_size {
@@ -62,8 +67,8 @@ impl Stored {
 
     /// With what its sender would say now, for the guest to get for the first time: marks and CWR
     /// included.
-    pub(crate) fn first(&self, current: &Current) -> Frame {
-        let mut frame = self.frame.clone();
+    pub(crate) fn first(&self, current: &Current, spare: &mut Spare) -> Frame {
+        let mut frame = spare.copy(&self.frame);
         self.header.renew(&mut frame, current, true);
         frame
     }
@@ -228,7 +233,7 @@ mod tests {
                     let flags = crate::testing::ACK;
                     is_renewed(
                         &frame,
-                        &stored.first(&CURRENT),
+                        &stored.first(&CURRENT, &mut Spare::default()),
                         flags | CWR,
                         CE,
                     );
@@ -251,7 +256,7 @@ mod tests {
             let numbers = (part.seq, part.end.wrapping_sub(part.seq), part.seg_bytes());
             assert_eq!(numbers, (seq, bytes, 300));
             assert_eq!((read.segment.seq, read.segment.payload_bytes), (seq, bytes));
-            let given = part.first(&CURRENT);
+            let given = part.first(&CURRENT, &mut Spare::default());
             assert_eq!(parsed(&given).segment.tsval, 0xdead_beef);
             assert!(is_right(&given));
         }

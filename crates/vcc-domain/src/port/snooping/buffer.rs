@@ -81,7 +81,7 @@ impl Snooping {
         let treated = self.treated(core.treatments.params_of(flow));
         let params = treated.params();
         let has_stored = snooped.snoop.has_stored();
-        let Some(mut parsed) = receipt.parsed(frame, now_us).cloned() else {
+        let Some(parsed) = receipt.parsed(frame, now_us) else {
             return Arrives::Passes;
         };
         let segment = parsed.segment;
@@ -101,7 +101,7 @@ impl Snooping {
             self.sharing.take_segs(&segment);
             return Arrives::Passes;
         }
-        if !is_readable(frame, &parsed, &snooped.headers) {
+        if !is_readable(frame, parsed, &snooped.headers) {
             return Arrives::Passes;
         }
         if way == sys::WAY_MOVED {
@@ -131,9 +131,9 @@ impl Snooping {
         let stored = flow.snoop_stored(&mut snooped.snoop, params, &segment, sent, stamp);
         let mut answers = u32::from(stored.answer) == sys::ANSWER_NOW;
         if stored.keep != 0 {
-            strip_sack(frame, &mut parsed);
+            strip_sack(frame, parsed);
             let kept = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-            self.copied_bytes = kept_beside(self.copied_bytes, snooped, kept, &parsed);
+            self.copied_bytes = kept_beside(self.copied_bytes, snooped, kept, parsed);
             snooped.note_stored();
             if is_behind_hole {
                 let end = segment.seq.wrapping_add(segment.payload_bytes);
@@ -161,20 +161,23 @@ impl Snooping {
         if is_reset(flow) || !has_some || snooped.accepted.waits() {
             return;
         }
-        let current = snooped.current(flow, &held.hold);
         let is_under_way = |snooped: &crate::snoop::Snooped| {
             snooped.snoop.given_nxt() != snooped.snoop.0.guest_ack
         };
         // Those that wait have turns.
         let open_segs = self.sharing.open_segs(&snooped.share, is_under_way(snooped));
         let mut turn_segs = open_segs.div_ceil(others + 1);
+        if turn_segs == 0 && snooped.is_starved && snooped.snoop.has_stored() {
+            return;
+        }
+        let current = snooped.current(flow, &held.hold);
         while snooped.snoop.has_stored() {
             let given = snooped.snoop.given_nxt();
-            let Some((end, seg_bytes)) = snooped.copies.beyond(given) else {
+            let Some(next) = snooped.copies.next(given) else {
                 debug_assert!(false, "law 16: what is promised is there");
                 break;
             };
-            let mut bytes = snooped.snoop.gives_bytes(end, seg_bytes);
+            let mut bytes = snooped.snoop.gives_bytes(next.end, next.seg_bytes);
             if bytes == 0 {
                 break;
             }
@@ -184,10 +187,13 @@ impl Snooping {
                 }
                 break;
             }
-            bytes = bytes.min(turn_segs.saturating_mul(seg_bytes.max(1)));
-            let segs = bytes.div_ceil(seg_bytes.max(1));
+            let seg_bytes = next.seg_bytes.max(1);
+            bytes = bytes.min(turn_segs.saturating_mul(seg_bytes));
+            let segs = bytes.div_ceil(seg_bytes);
             let end = given.wrapping_add(bytes);
-            let Some((frame, more_bytes)) = snooped.copies.give(given, end, &current) else {
+            let Some((frame, more_bytes)) =
+                snooped.copies.give(&next, end, &current, &mut core.spare)
+            else {
                 break;
             };
             if !is_under_way(snooped) {
