@@ -87,24 +87,14 @@ pub(crate) fn rewrite_header(
     parsed: &Parsed,
     change: impl FnOnce(&mut Frame) -> usize,
 ) -> usize {
-    rewrite_tcp(frame, parsed.ip.tcp_at, parsed.header_bytes, change)
-}
-
-/// The same of a TCP header at this place and of this size.
-#[inline]
-pub(crate) fn rewrite_tcp(
-    frame: &mut Frame,
-    tcp_at: usize,
-    header_bytes: usize,
-    change: impl FnOnce(&mut Frame) -> usize,
-) -> usize {
     if !frame.checksum.is_complete() {
         // It does not cover the header.
         return change(frame);
     }
+    let tcp_at = parsed.ip.tcp_at;
     let mut before = [0; TCP_BYTES + TCP_OPTIONS_MAX_BYTES];
-    let before = &mut before[..header_bytes];
-    before.copy_from_slice(&frame.bytes[tcp_at..tcp_at + header_bytes]);
+    let before = &mut before[..parsed.header_bytes];
+    before.copy_from_slice(&frame.bytes[tcp_at..parsed.header_end()]);
     let header_bytes = change(frame);
     let now = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
     checksum::tcp_header_changed(frame.checksum, before, now);

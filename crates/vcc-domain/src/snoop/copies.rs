@@ -140,7 +140,7 @@ impl Copies {
     pub(crate) fn probe(&mut self, now_ns: u64, seq: u32, current: &Current) -> Option<Frame> {
         (self.probed_ns, self.probes) = (Some(now_ns), self.probes.saturating_add(1));
         let copied = self.stored.front()?;
-        Some(renewed(emptied(copied.frame(), seq), current))
+        Some(renewed(&emptied(copied.frame(), seq), current))
     }
 
     /// The first promise since the guest has acknowledged all of them.

@@ -4,10 +4,11 @@ use std::num::NonZeroU8;
 
 use vcc_engine::{FlowState, Hold, sys};
 
+use crate::checksum::Sum;
 use crate::frame::{Direction, Frame};
 use crate::hold::{cut, set_seq, without_payload};
 use crate::parse::{Parsed, parse};
-use crate::rewrite::{rewrite_header, rewrite_tcp};
+use crate::rewrite::rewrite_header;
 use crate::spare::Spare;
 use vcc_net::wire::*;
 
@@ -68,21 +69,21 @@ impl Stored {
     /// With what its sender would say now, for the guest to get for the first time: marks and CWR
     /// included.
     pub(crate) fn first(&self, current: &Current, spare: &mut Spare) -> Frame {
-        let mut frame = spare.copy(&self.frame);
-        self.header.renew(&mut frame, current, true);
-        frame
+        let mut copy = spare.copy(&self.frame);
+        self.header.renew(&self.frame, &mut copy, current, true);
+        copy
     }
 
     /// As a retransmission: without CWR and CE, which the guest has perhaps seen (RFC 3168, 6.1.5).
     pub(crate) fn again(&self, current: &Current) -> Frame {
-        let mut frame = self.frame.clone();
-        self.header.renew(&mut frame, current, false);
-        if let Ok(Parsed { ip, .. }) = parse(&frame, Direction::ToGuest)
+        let mut copy = self.frame.clone();
+        self.header.renew(&self.frame, &mut copy, current, false);
+        if let Ok(Parsed { ip, .. }) = parse(&copy, Direction::ToGuest)
             && u32::from(ip.ecn) == sys::IP_ECN_CE
         {
-            ip.rewrite(&mut frame.bytes, sys::IP_ECN_ECT_0 as u8, ip.length);
+            ip.rewrite(&mut copy.bytes, sys::IP_ECN_ECT_0 as u8, ip.length);
         }
-        frame
+        copy
     }
 }
 
@@ -103,24 +104,36 @@ impl Header {
         }
     }
 
-    /// Writes what the peer would say now, with a TSval that passes PAWS.
-    fn renew(self, frame: &mut Frame, current: &Current, keeps_cwr: bool) {
-        let (tcp_at, header_bytes) = (usize::from(self.tcp_at), usize::from(self.bytes));
-        rewrite_tcp(frame, tcp_at, header_bytes, |frame| {
-            let tcp = &mut frame.bytes[tcp_at..tcp_at + header_bytes];
-            if let Some((ack, window)) = current.ack {
-                write_u32(tcp, TCP_ACK_AT, ack);
-                write_u16(tcp, TCP_WINDOW_AT, window);
-            }
-            if !keeps_cwr {
-                let word = read_u16(tcp, TCP_OFFSET_FLAGS_AT) & !(sys::TCP_CWR as u16);
-                write_u16(tcp, TCP_OFFSET_FLAGS_AT, word);
-            }
-            if let Some(at) = self.timestamps_at {
-                write_u32(tcp, at.get().into(), current.tsval);
-            }
-            header_bytes
-        });
+    /// Writes into a copy of the frame what the peer would say now, with a TSval that passes PAWS. Only the
+    /// words that change are summed (RFC 1624, 3), and the frame is read, not the copy: to load what has
+    /// just been copied there takes longer than all else here.
+    fn renew(self, frame: &Frame, copy: &mut Frame, current: &Current, keeps_cwr: bool) {
+        let header = usize::from(self.tcp_at)..usize::from(self.tcp_at) + usize::from(self.bytes);
+        let (was, is) = (&frame.bytes[header.clone()], &mut copy.bytes[header]);
+        let mut sum = Sum::MINUS_ZERO.with(!read_u16(was, TCP_CHECK_AT));
+        if let Some((ack, window)) = current.ack {
+            sum = sum.with_u32(!read_u32(was, TCP_ACK_AT)).with_u32(ack);
+            sum = sum.with(!read_u16(was, TCP_WINDOW_AT)).with(window);
+            write_u32(is, TCP_ACK_AT, ack);
+            write_u16(is, TCP_WINDOW_AT, window);
+        }
+        if !keeps_cwr {
+            let word = read_u16(was, TCP_OFFSET_FLAGS_AT);
+            let without = word & !(sys::TCP_CWR as u16);
+            sum = sum.with(!word).with(without);
+            write_u16(is, TCP_OFFSET_FLAGS_AT, without);
+        }
+        if let Some(at) = self.timestamps_at.map(|at| usize::from(at.get())) {
+            let tsvals = [!read_u32(was, at), current.tsval];
+            // At an odd place, each byte counts in the other half of a word (RFC 1071, 2 (B)).
+            let [was_not, now] = tsvals.map(|tsval| tsval.rotate_left(8 * (at as u32 % 2)));
+            sum = sum.with_u32(was_not).with_u32(now);
+            write_u32(is, at, current.tsval);
+        }
+        if copy.checksum.is_complete() {
+            // A partial one does not cover the header.
+            write_u16(is, TCP_CHECK_AT, sum.checksum());
+        }
     }
 }
 
@@ -140,11 +153,12 @@ impl Current {
 }
 
 /// A segment without data with what its sender would say now.
-pub(crate) fn renewed(mut frame: Frame, current: &Current) -> Frame {
-    if let Ok(parsed) = parse(&frame, Direction::ToGuest) {
-        Header::of(&parsed).renew(&mut frame, current, true);
+pub(crate) fn renewed(frame: &Frame, current: &Current) -> Frame {
+    let mut copy = frame.clone();
+    if let Ok(parsed) = parse(frame, Direction::ToGuest) {
+        Header::of(&parsed).renew(frame, &mut copy, current, true);
     }
-    frame
+    copy
 }
 
 /// The headers of a segment to the guest, without its payload and at another sequence number.

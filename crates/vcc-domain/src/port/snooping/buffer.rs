@@ -209,7 +209,7 @@ impl Snooping {
             let nxt = snooped.snoop.0.ring_nxt;
             let is_due = snooped.fin.as_ref().is_some_and(|(seq, _)| !after(*seq, nxt));
             if is_due && let Some((_, fin)) = snooped.fin.take() {
-                to_guest.push(renewed(fin, &current));
+                to_guest.push(renewed(&fin, &current));
             }
         }
     }
