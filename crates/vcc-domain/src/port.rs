@@ -27,6 +27,7 @@ use accepting::{Accepting, repeats_handshake};
 pub use granting::Grant;
 use holding::{Holding, ends_held};
 pub use moving::Arrived;
+use receive_ring::Stored;
 use recording::Recorder;
 use repairing::Repair;
 use snooping::Snooping;
@@ -41,7 +42,7 @@ use crate::fack;
 use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::hold::{BufferSpec, set_seq};
 use crate::parse::{Parsed, parse, parse_into};
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, note_rewritten};
 use crate::rewrite::rewrite;
 use crate::table::{Entry, FlowId};
 use crate::timer::{self, NS_PER_MS};
@@ -170,29 +171,39 @@ impl Port {
     ) -> (Verdict, Receipt) {
         self.core.note_time(now_ns);
         let place = out.to_guest.len();
-        let (verdict, receipt) = self.take_to_guest(frame, out);
+        let mut read = Parsed::default();
+        let (verdict, is_read) = self.take_to_guest(frame, &mut read, out);
         self.show(place, out);
-        self.show_passing(verdict, frame, receipt)
+        let (verdict, is_same) = self.show_passing(verdict, frame);
+        let is_wanted = verdict == Verdict::Pass && self.snooping.is_on();
+        if !(is_wanted && is_read && is_same) {
+            return (verdict, Receipt::unread());
+        }
+        (verdict, Receipt::of(read))
     }
 
+    /// Besides the verdict: is `parsed` what the frame is by now?
     #[inline(always)]
-    fn take_to_guest(&mut self, frame: &mut Frame, out: &mut Out) -> (Verdict, Receipt) {
-        let mut read = Parsed::default();
-        let parsed = &mut read;
+    fn take_to_guest(
+        &mut self,
+        frame: &mut Frame,
+        parsed: &mut Parsed,
+        out: &mut Out,
+    ) -> (Verdict, bool) {
         if let Err(reason) = parse_into(frame, Direction::ToGuest, parsed) {
             let untouched = self.core.unread(frame, reason);
             self.hear_too_big(frame, out);
-            return (untouched, Receipt::unread());
+            return (untouched, false);
         }
         let id = match self.find_or_create(Direction::ToGuest, frame, parsed, out) {
             Ok(id) => id,
-            Err(untouched) => return (untouched, Receipt::unread()),
+            Err(untouched) => return (untouched, false),
         };
         if self.core.is_corrupt(id, frame, parsed) {
-            return (Verdict::Pass, Receipt::unread());
+            return (Verdict::Pass, false);
         }
         if self.accepting.is_on() && self.challenges(id, &parsed.segment, out) {
-            return (Verdict::Drop, Receipt::unread());
+            return (Verdict::Drop, false);
         }
         let before = Repair::judge(&mut self.core, id);
         let last = self.thinning.last_shown(&self.core, id);
@@ -202,24 +213,28 @@ impl Port {
         let mut action = Action::default();
         let asked = self.ask_engine(Direction::ToGuest, id, &parsed.segment, &mut action, out);
         let Some(Judged { hears, is_reset }) = asked else {
-            return (Verdict::Pass, Receipt::unread());
+            return (Verdict::Pass, false);
         };
         let passes = u32::from(action.verdict) == sys::VCC_PASS;
         Split::note_stamp(&mut self.core, id, parsed, hears);
         Repair::to_guest(&mut self.core, id, (frame, parsed), before, passes, hears);
         let mut verdict = self.carry_out(Direction::ToGuest, frame, parsed, &action);
-        let mut stored = None;
+        let mut is_read = verdict == Verdict::Pass && note_rewritten(parsed, &action);
         if verdict == Verdict::Pass && hears && stores {
-            let receipt = stored.insert(Receipt::of_rewritten(read.clone(), &action));
-            if !self.store(id, (frame, receipt), shown, out) {
-                verdict = Verdict::Held;
+            let stored = match is_read {
+                true => self.store(id, (frame, parsed), shown, out),
+                false => self.store_unread(id, frame, shown, out),
+            };
+            match stored {
+                Stored::Passes => {}
+                Stored::PassesChanged => is_read = false,
+                Stored::Taken => verdict = Verdict::Held,
             }
         }
         if let Some(seq) = reset_seq.filter(|_| verdict == Verdict::Pass && is_reset) {
-            stored = Some(Receipt::unread());
+            is_read = false;
             move_to_seq(frame, seq);
         }
-        let parsed = &read;
         if verdict == Verdict::Pass && hears {
             let to_guest = &mut out.to_guest;
             verdict =
@@ -243,10 +258,7 @@ impl Port {
         } else {
             self.split.promise_rest(&mut self.core, id);
         }
-        if verdict != Verdict::Pass || !self.snooping.is_on() {
-            return (verdict, Receipt::unread());
-        }
-        (verdict, stored.unwrap_or_else(|| Receipt::of_rewritten(read, &action)))
+        (verdict, is_read)
     }
 
     /// The next deadline for [`Port::advance`]; None without flows. Frames and `advance` may change

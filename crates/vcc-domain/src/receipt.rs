@@ -17,22 +17,15 @@ impl Receipt {
         Receipt(None)
     }
 
-    /// The action has rewritten the frame.
+    /// Of this frame.
     #[inline]
-    pub(crate) fn of_rewritten(mut parsed: Parsed, action: &Action) -> Self {
-        if changes_options(&parsed, action) {
-            return Self::unread();
-        }
-        let segment = &mut parsed.segment;
-        (segment.flags, segment.window, segment.ip_ecn) =
-            (action.flags, action.window, action.ip_ecn);
-        parsed.ip.ecn = action.ip_ecn;
+    pub(crate) fn of(parsed: Parsed) -> Self {
         Receipt(Some(parsed))
     }
 
     /// The frame's parsed form, at this time. None: it is no segment.
     #[inline]
-    pub(crate) fn parsed(&mut self, frame: &Frame, now_us: u64) -> Option<&mut Parsed> {
+    pub(crate) fn parsed(&mut self, frame: &Frame, now_us: u64) -> Option<&Parsed> {
         if self.0.is_none() {
             self.0 = parse(frame, Direction::ToGuest).ok();
         }
@@ -43,7 +36,20 @@ impl Receipt {
     }
 }
 
-fn is_of(parsed: &Parsed, frame: &Frame) -> bool {
+/// The action has rewritten the frame. False: its options are others, so that it has to be read again.
+#[inline]
+pub(crate) fn note_rewritten(parsed: &mut Parsed, action: &Action) -> bool {
+    if changes_options(parsed, action) {
+        return false;
+    }
+    let segment = &mut parsed.segment;
+    (segment.flags, segment.window, segment.ip_ecn) = (action.flags, action.window, action.ip_ecn);
+    parsed.ip.ecn = action.ip_ecn;
+    true
+}
+
+/// Are they one segment? For assertions.
+pub(crate) fn is_of(parsed: &Parsed, frame: &Frame) -> bool {
     parse(frame, Direction::ToGuest).is_ok_and(|mut again| {
         again.segment.now_us = parsed.segment.now_us;
         again == *parsed

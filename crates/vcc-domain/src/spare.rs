@@ -31,18 +31,24 @@ impl Clone for Spare {
 }
 
 impl Spare {
-    /// A copy of the frame. What it takes is no more than twice its size.
-    #[inline]
+    /// A copy of the frame.
     pub(crate) fn copy(&mut self, frame: &Frame) -> Frame {
-        if !is_of_one_segment(frame.bytes.len()) {
-            return frame.clone();
-        }
-        self.is_needed = true;
-        let Some(mut bytes) = self.memory.pop() else { return frame.clone() };
-        bytes.clear();
-        bytes.reserve_exact(frame.bytes.len());
+        let mut bytes = self.memory_of(frame.bytes.len());
         bytes.extend_from_slice(&frame.bytes);
         Frame { bytes, ..*frame }
+    }
+
+    /// Memory for so many bytes, and for no more than twice as many.
+    #[inline]
+    pub(crate) fn memory_of(&mut self, size_bytes: usize) -> Vec<u8> {
+        if !is_of_one_segment(size_bytes) {
+            return Vec::with_capacity(size_bytes);
+        }
+        self.is_needed = true;
+        let mut bytes = self.memory.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.reserve_exact(size_bytes);
+        bytes
     }
 
     /// The frame is not needed any more.

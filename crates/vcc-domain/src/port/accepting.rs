@@ -12,7 +12,6 @@ use crate::frame::{Direction, Frame, Out, Verdict};
 use crate::icmp;
 use crate::neighbours;
 use crate::parse::{Parsed, parse, parse_first_fragment};
-use crate::receipt::Receipt;
 use crate::snoop::{Accepted, Listener, Numbers, Offsets, Snooped, Terms, Waits, has_right_sums};
 use crate::table::{Entry, FlowId};
 
@@ -472,22 +471,16 @@ impl Port {
         out.to_guest.append(&mut added);
     }
 
-    /// The verdict for a frame that would pass to the guest, which is adjusted. What was read of it before is
-    /// of no use then.
+    /// The verdict for a frame that would pass to the guest, which is adjusted: is it the same as before?
     #[inline]
-    pub(super) fn show_passing(
-        &mut self,
-        verdict: Verdict,
-        frame: &mut Frame,
-        receipt: Receipt,
-    ) -> (Verdict, Receipt) {
+    pub(super) fn show_passing(&mut self, verdict: Verdict, frame: &mut Frame) -> (Verdict, bool) {
         if !self.accepting.is_on() || verdict != Verdict::Pass {
-            return (verdict, receipt);
+            return (verdict, true);
         }
         match self.accepting.show(&mut self.core, frame) {
-            Shows::AsItIs => (verdict, receipt),
-            Shows::Changed => (verdict, Receipt::unread()),
-            Shows::Not => (Verdict::Held, Receipt::unread()),
+            Shows::AsItIs => (verdict, true),
+            Shows::Changed => (verdict, false),
+            Shows::Not => (Verdict::Held, false),
         }
     }
 

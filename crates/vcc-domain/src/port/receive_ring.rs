@@ -4,10 +4,18 @@
 use super::Port;
 use super::snooping::{Arrives, Shown};
 use super::thinning::ReceiveRing;
-use crate::frame::{Frame, Out};
+use crate::frame::{Direction, Frame, Out};
+use crate::parse::{Parsed, parse};
 use crate::receipt::Receipt;
 use crate::snoop::Made;
 use crate::table::FlowId;
+
+/// What has become of a segment for the guest.
+pub(super) enum Stored {
+    Passes,
+    PassesChanged,
+    Taken,
+}
 
 impl Port {
     /// The guest's receive ring has a frame that passed [`Port::to_guest`], which returned the receipt:
@@ -58,28 +66,47 @@ impl Port {
         self.show(place, out);
     }
 
-    /// Takes a segment that passes to the guest, if it has to wait for the guest. True: it passes.
+    /// Takes a segment that passes to the guest, if it has to wait for the guest.
     pub(super) fn store(
         &mut self,
         id: FlowId,
-        (frame, receipt): (&mut Frame, &mut Receipt),
+        (frame, parsed): (&mut Frame, &mut Parsed),
         shown: Option<Shown>,
         out: &mut Out,
-    ) -> bool {
-        let arrives = self.snooping.arrives(&mut self.core, id, (frame, receipt), shown);
-        let Arrives::Taken { empty, answers } = arrives else { return true };
+    ) -> Stored {
+        let arrives = self.snooping.arrives(&mut self.core, id, (frame, parsed), shown);
+        let (empty, answers) = match arrives {
+            Arrives::Passes => return Stored::Passes,
+            Arrives::Moved => return Stored::PassesChanged,
+            Arrives::Taken { empty, answers } => (empty, answers),
+        };
         if let Some(empty) = empty {
             self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
             out.to_guest.push(empty);
         }
         self.split.record(&mut self.core, id);
         if answers {
-            self.answer(id, out);
+            let answer = self.snooping.answer(&mut self.core, id);
+            self.leave_made(id, answer, out);
         }
         self.give(id, out);
         self.snooping.set_timer(&mut self.core, id);
         self.snooping.note_waiting(&mut self.core, id);
-        false
+        Stored::Taken
+    }
+
+    /// The same of one that must be read first.
+    #[cold]
+    pub(super) fn store_unread(
+        &mut self,
+        id: FlowId,
+        frame: &mut Frame,
+        shown: Option<Shown>,
+        out: &mut Out,
+    ) -> Stored {
+        let Ok(mut parsed) = parse(frame, Direction::ToGuest) else { return Stored::Passes };
+        parsed.segment.now_us = self.core.now_us();
+        self.store(id, (frame, &mut parsed), shown, out)
     }
 
     /// Gives the guest what it has room for of what is stored.
@@ -158,9 +185,14 @@ impl Port {
     }
 
     fn leave_answer(&mut self, id: FlowId, answer: Option<Made>, out: &mut Out) {
+        self.leave_made(id, answer, out);
+        self.snooping.note_waiting(&mut self.core, id);
+    }
+
+    /// The same, after which [`Snooping::note_waiting`](super::Snooping::note_waiting) must follow.
+    fn leave_made(&mut self, id: FlowId, answer: Option<Made>, out: &mut Out) {
         if let Some(Made { frame, parsed }) = answer {
             self.leave_as_said(id, frame, &parsed, out);
         }
-        self.snooping.note_waiting(&mut self.core, id);
     }
 }

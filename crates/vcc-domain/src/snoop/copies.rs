@@ -114,15 +114,16 @@ impl Copies {
         self.stored.partition_point(|copied| !after(copied.end, given))
     }
 
-    /// The frame of that copy, for the guest to get for the first time. A copy that ends after `end` is
-    /// cut in two there. The second number is what both need of the port's limit besides.
+    /// Gives the guest that copy for the first time. One that ends after `end` is cut in two there: returns
+    /// what both need of the port's limit besides.
     pub(crate) fn give(
         &mut self,
         next: &Next,
         end: u32,
         current: &Current,
         spare: &mut Spare,
-    ) -> Option<(Frame, u32)> {
+        to_guest: &mut Vec<Frame>,
+    ) -> Option<u32> {
         let place = next.place;
         let copied = self.stored.get_mut(place)?;
         let mut more_bytes = 0;
@@ -133,7 +134,8 @@ impl Copies {
             self.stored.insert(place, first);
         }
         self.given_count = place + 1;
-        Some((self.stored.get(place)?.first(current, spare), more_bytes))
+        self.stored.get(place)?.first(current, spare, to_guest);
+        Some(more_bytes)
     }
 
     /// An empty segment of the peer's that the guest answers with its window (RFC 9293, 3.8.6.1).

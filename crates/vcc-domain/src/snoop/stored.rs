@@ -68,10 +68,13 @@ impl Stored {
 
     /// With what its sender would say now, for the guest to get for the first time: marks and CWR
     /// included.
-    pub(crate) fn first(&self, current: &Current, spare: &mut Spare) -> Frame {
-        let mut copy = spare.copy(&self.frame);
-        self.header.renew(&self.frame, &mut copy, current, true);
-        copy
+    pub(crate) fn first(&self, current: &Current, spare: &mut Spare, to_guest: &mut Vec<Frame>) {
+        // The bytes come last: what is moved behind them waits until they are all in the cache.
+        let bytes = spare.memory_of(self.frame.bytes.len());
+        to_guest.push(Frame { bytes, ..self.frame });
+        let Some(copy) = to_guest.last_mut() else { return };
+        copy.bytes.extend_from_slice(&self.frame.bytes);
+        self.header.renew(&self.frame, copy, current, true);
     }
 
     /// As a retransmission: without CWR and CE, which the guest has perhaps seen (RFC 3168, 6.1.5).
@@ -210,6 +213,12 @@ mod tests {
         parse(frame, Direction::ToGuest).expect("TCP")
     }
 
+    fn first(stored: &Stored) -> Frame {
+        let mut to_guest = Vec::new();
+        stored.first(&CURRENT, &mut Spare::default(), &mut to_guest);
+        to_guest.remove(0)
+    }
+
     fn stored(frame: Frame) -> Stored {
         let parsed = parsed(&frame);
         Stored::new(frame, &parsed)
@@ -245,12 +254,7 @@ mod tests {
                 for frame in [make_partial(whole.clone()), whole] {
                     let stored = stored(frame.clone());
                     let flags = crate::testing::ACK;
-                    is_renewed(
-                        &frame,
-                        &stored.first(&CURRENT, &mut Spare::default()),
-                        flags | CWR,
-                        CE,
-                    );
+                    is_renewed(&frame, &first(&stored), flags | CWR, CE);
                     is_renewed(&frame, &stored.again(&CURRENT), flags, sys::IP_ECN_ECT_0 as u8);
                     assert_eq!(stored.frame(), &frame, "the copy stays");
                 }
@@ -264,13 +268,13 @@ mod tests {
         let frame = Frame { gso_size: 300, ..framed(&segment(&talk, OPTIONS[1])) };
         let mut rest = stored(frame.clone());
         let seq = rest.seq;
-        let first = rest.cut(seq.wrapping_add(600)).expect("a segment");
-        for (part, seq, bytes) in [(&first, seq, 600), (&rest, seq.wrapping_add(600), 401)] {
+        let begin = rest.cut(seq.wrapping_add(600)).expect("a segment");
+        for (part, seq, bytes) in [(&begin, seq, 600), (&rest, seq.wrapping_add(600), 401)] {
             let read = parsed(part.frame());
             let numbers = (part.seq, part.end.wrapping_sub(part.seq), part.seg_bytes());
             assert_eq!(numbers, (seq, bytes, 300));
             assert_eq!((read.segment.seq, read.segment.payload_bytes), (seq, bytes));
-            let given = part.first(&CURRENT, &mut Spare::default());
+            let given = first(part);
             assert_eq!(parsed(&given).segment.tsval, 0xdead_beef);
             assert!(is_right(&given));
         }

@@ -8,8 +8,9 @@ use super::{
 };
 use crate::frame::Frame;
 use crate::hold::strip_sack;
+use crate::parse::Parsed;
 use crate::port::core::Core;
-use crate::receipt::Receipt;
+use crate::receipt::is_of;
 use crate::snoop::{is_readable, is_reset, moved, renewed};
 use crate::table::{Entry, FlowId};
 use vcc_net::seq::after;
@@ -28,6 +29,8 @@ pub(in crate::port) struct Shown {
 /// What becomes of a segment that the engine lets pass to the guest.
 pub(in crate::port) enum Arrives {
     Passes,
+    /// It passes, at another sequence number and without data.
+    Moved,
     /// The port has taken it.
     Taken {
         /// It reaches the guest without its data.
@@ -70,20 +73,18 @@ impl Snooping {
         &mut self,
         core: &mut Core,
         id: FlowId,
-        (frame, receipt): (&mut Frame, &mut Receipt),
+        (frame, parsed): (&mut Frame, &mut Parsed),
         before: Option<Shown>,
     ) -> Arrives {
         let shown = Self::shown(core, id);
-        let (now_ns, now_us) = (core.now_ns, core.now_us());
+        let now_ns = core.now_ns;
         let Some(Entry { key, state: flow, held, snooped, .. }) = core.table.get_mut(id) else {
             return Arrives::Passes;
         };
         let treated = self.treated(core.treatments.params_of(flow));
         let params = treated.params();
         let has_stored = snooped.snoop.has_stored();
-        let Some(parsed) = receipt.parsed(frame, now_us) else {
-            return Arrives::Passes;
-        };
+        debug_assert!(is_of(parsed, frame), "what was read is the frame's");
         let segment = parsed.segment;
         let (stamp, sent) = (parsed.tsval(), held.hold.split_ack(flow.snd_nxt));
         let room = self.room_for(snooped, params);
@@ -106,8 +107,7 @@ impl Snooping {
         }
         if way == sys::WAY_MOVED {
             *frame = moved(frame, given, ts_recent);
-            *receipt = Receipt::unread();
-            return Arrives::Passes;
+            return Arrives::Moved;
         }
         let flags = u32::from(segment.flags);
         let has_news = before != shown
@@ -191,8 +191,8 @@ impl Snooping {
             bytes = bytes.min(turn_segs.saturating_mul(seg_bytes));
             let segs = bytes.div_ceil(seg_bytes);
             let end = given.wrapping_add(bytes);
-            let Some((frame, more_bytes)) =
-                snooped.copies.give(&next, end, &current, &mut core.spare)
+            let spare = &mut core.spare;
+            let Some(more_bytes) = snooped.copies.give(&next, end, &current, spare, to_guest)
             else {
                 break;
             };
@@ -203,7 +203,6 @@ impl Snooping {
             self.copied_bytes += more_bytes;
             self.sharing.ring_segs = self.sharing.ring_segs.saturating_sub(segs);
             turn_segs = turn_segs.saturating_sub(segs);
-            to_guest.push(frame);
         }
         if !snooped.snoop.has_stored() {
             let nxt = snooped.snoop.0.ring_nxt;
