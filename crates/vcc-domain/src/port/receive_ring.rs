@@ -191,8 +191,8 @@ impl Port {
 
     /// The same, after which [`Snooping::note_waiting`](super::Snooping::note_waiting) must follow.
     fn leave_made(&mut self, id: FlowId, answer: Option<Made>, out: &mut Out) {
-        if let Some(Made { frame, parsed }) = answer {
-            self.leave_as_said(id, frame, &parsed, out);
+        if let Some(Made { frame, ref parsed }) = answer {
+            self.leave_as_said(id, frame, parsed, out);
         }
     }
 }

@@ -492,7 +492,9 @@ fn cover(flow: &FlowState, snooped: &mut Snooped, params: &Params) -> bool {
         return false;
     }
     let nxt = snooped.covered_nxt();
-    let is_more = flow.snoop_covered(&mut snooped.snoop, params, nxt);
+    // Mostly there is no hole.
+    let is_more =
+        nxt != snooped.snoop.0.ring_nxt && flow.snoop_covered(&mut snooped.snoop, params, nxt);
     if is_more {
         snooped.note_stored();
     }

@@ -166,10 +166,10 @@ impl Snooping {
         };
         // Those that wait have turns.
         let open_segs = self.sharing.open_segs(&snooped.share, is_under_way(snooped));
-        let mut turn_segs = open_segs.div_ceil(others + 1);
-        if turn_segs == 0 && snooped.is_starved && snooped.snoop.has_stored() {
+        if open_segs == 0 && snooped.is_starved && snooped.snoop.has_stored() {
             return;
         }
+        let mut turn_segs = if others > 0 { open_segs.div_ceil(others + 1) } else { open_segs };
         let current = snooped.current(flow, &held.hold);
         while snooped.snoop.has_stored() {
             let given = snooped.snoop.given_nxt();
@@ -189,7 +189,7 @@ impl Snooping {
             }
             let seg_bytes = next.seg_bytes.max(1);
             bytes = bytes.min(turn_segs.saturating_mul(seg_bytes));
-            let segs = bytes.div_ceil(seg_bytes);
+            let segs = if bytes > seg_bytes { bytes.div_ceil(seg_bytes) } else { 1 };
             let end = given.wrapping_add(bytes);
             let spare = &mut core.spare;
             let Some(more_bytes) = snooped.copies.give(&next, end, &current, spare, to_guest)
