@@ -6,6 +6,7 @@ mod talk;
 
 use std::time::Duration;
 
+use vcc_net::heap;
 use vcc_port::Result;
 use vcc_results::report::bench::Spread;
 
@@ -29,6 +30,8 @@ pub struct SegmentCost {
 
 /// Measures every case in `rounds` interleaved rounds.
 pub fn domain(rounds: u32) -> Result<Vec<SegmentCost>> {
+    // As `vcc domain` does.
+    heap::keep_free_memory();
     let mut subjects = cases::subjects()?;
     let count: usize = subjects.iter().map(|subject| subject.cases.len()).sum();
     let mut samples_ns = vec![Vec::new(); count];

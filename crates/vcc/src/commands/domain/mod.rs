@@ -15,6 +15,7 @@ use vcc_command::signals::{Hangups, Signals};
 use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{BufferPolicy, Mode, Params, sys};
+use vcc_net::heap;
 use vcc_port::AttachOptions;
 use vcc_vhost::{Card, PolicyFile};
 
@@ -78,6 +79,7 @@ fn buffer_policies() -> impl TypedValueParser<Value = BufferPolicy> {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    heap::keep_free_memory();
     // A service manager may ask to read the policy again as soon as the process runs.
     let stop = Signals::block().context("cannot wait for signals")?;
     let hangups = Hangups::block();
