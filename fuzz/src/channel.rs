@@ -1,4 +1,4 @@
-//! The bytes of the channel between a port and its guest's congestion control, whichever end sends them.
+//! The bytes of the channel between a port and its guest's congestion control, from either end.
 
 use std::fmt::Debug;
 
