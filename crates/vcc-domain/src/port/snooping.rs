@@ -447,17 +447,9 @@ impl Snooping {
         let params = core.treatments.params_of(flow);
         let is_shut = !self.is_withheld && flow.is_shut(&snooped.snoop, params);
         let look_ns = is_shut.then_some(core.now_ns + LOOK_NS);
-        let dues = [again_ns, probe_ns, look_ns, snooped.accepted.due_ns()];
-        let Some(due_ns) = dues.into_iter().fold(snooped.answer_ns, earlier) else { return };
+        let dues = [snooped.answer_ns, again_ns, probe_ns, look_ns, snooped.accepted.due_ns()];
+        let Some(due_ns) = dues.into_iter().flatten().min() else { return };
         self.timers.set(&mut snooped.timer_ns, due_ns.max(core.now_ns), key);
-    }
-}
-
-/// The earlier one of two times, if there are any.
-fn earlier(one_ns: Option<u64>, other_ns: Option<u64>) -> Option<u64> {
-    match (one_ns, other_ns) {
-        (Some(one_ns), Some(other_ns)) => Some(one_ns.min(other_ns)),
-        _ => one_ns.or(other_ns),
     }
 }
 

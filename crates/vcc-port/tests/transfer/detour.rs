@@ -7,7 +7,8 @@ use std::path::Path;
 
 use vcc_frames::Packet;
 use vcc_net::checksum;
-use vcc_port::{AttachOptions, Detour, Error, Port, coexistence};
+use vcc_port::coexistence::{self, Finding};
+use vcc_port::{AttachOptions, Detour, Error, Port};
 use vcc_testing::{can_attach, eventually, ip, isolated, skip, tun};
 
 const LINK_MAX_MS: libc::c_int = 2000;
@@ -195,10 +196,12 @@ fn what_the_host_sends_to_the_taps_is_no_guests() {
 /// Waits: a child process of another test that is just starting holds copies of all files until it execs.
 fn end(detour: Detour) {
     drop(detour);
-    eventually("the device has no detour", || {
-        let findings = coexistence::findings("dev0", None).expect("findings");
-        findings.iter().all(|it| it.kind != "detour")
-    });
+    eventually("the device has no detour", || findings("detour").is_empty());
+}
+
+fn findings(kind: &str) -> Vec<Finding> {
+    let all = coexistence::findings("dev0", None).expect("findings");
+    all.into_iter().filter(|it| it.kind == kind).collect()
 }
 
 #[test]
@@ -210,11 +213,7 @@ fn a_device_has_one_port() {
         let options = AttachOptions::default();
         let port = Port::attach("dev0", &options).err().expect("it has one");
         assert!(matches!(port, Error::HeldByProcess { .. }), "{port}");
-        let kinds = |wanted: &str| {
-            let findings = coexistence::findings("dev0", None).expect("findings");
-            findings.into_iter().filter(|it| it.kind == wanted).collect::<Vec<_>>()
-        };
-        let [detours, tcx] = ["detour", "tcx"].map(kinds);
+        let [detours, tcx] = ["detour", "tcx"].map(findings);
         assert!(detours.len() == 1 && !detours[0].is_harmful(), "{detours:?}");
         assert!(tcx.len() == 2 && tcx.iter().all(|it| !it.is_harmful()), "{tcx:?}");
         end(detour);
