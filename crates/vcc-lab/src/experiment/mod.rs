@@ -68,6 +68,13 @@ pub trait Kind: Debug + Clone + Sized {
         document: &Document,
     ) -> std::result::Result<Resolved<Self>, Problem>;
 
+    /// Why no run of this case, which is one of those resolved, has the metric; None if runs may have it.
+    fn lacks(
+        resolved: &Resolved<Self>,
+        case: &Case<Self::Parameters>,
+        metric: &str,
+    ) -> Option<String>;
+
     /// Where it runs unless a run says otherwise.
     fn backend(&self) -> Backend {
         Backend::Live
@@ -137,7 +144,7 @@ pub fn parse<K: Kind>(name: &str, text: &str) -> Result<Experiment<K>> {
         let header = file.header.clone();
         header.check()?;
         let resolved = K::resolve(file, &document)?;
-        case::check(&resolved.cases, &resolved.metrics, header.headline.as_ref())?;
+        case::check(&resolved, header.headline.as_ref())?;
         Ok((header, resolved))
     };
     let (header, resolved) = read().map_err(|problem| source.error(problem))?;

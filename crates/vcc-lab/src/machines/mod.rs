@@ -55,6 +55,23 @@ impl Kind for MachinesKind {
         Ok(Resolved { kind: Self { machines }, metrics, cases: cases.collect() })
     }
 
+    fn lacks(resolved: &Resolved<Self>, case: &Case, metric: &str) -> Option<String> {
+        let has = |case: &Case, metric: &str| {
+            let own = metrics::all(&resolved.kind.machines, std::iter::once(&case.parameters));
+            own.check(metric).is_ok()
+        };
+        if !has(case, metric) {
+            return Some("it has no such transfers".into());
+        }
+        // A gain is over another case's throughput.
+        let throughput = format!("{}_mbps", metric.strip_suffix("_gain")?);
+        let Some(other) = &case.parameters.against else {
+            return Some("it has no `against`".into());
+        };
+        let other = resolved.cases.iter().find(|case| case.name == *other)?;
+        (!has(other, &throughput)).then(|| format!("'{}' has no such transfers", other.name))
+    }
+
     /// The guests' kernel, as Debian has it.
     fn stack(&self, _: Option<Stack>) -> Stack {
         Stack::Modern
@@ -159,6 +176,21 @@ peer_window_bytes = 96000
             ("\"flood\"", "\"bbr9\"", "there is no 'bbr9': there are dctcp"),
             ("against = \"tap\"", "against = \"tip\"", "there is no case 'tip'"),
             ("expect.from", "expect.form", "there is no metric 'form_100k_mbps'"),
+            (
+                "\"flood\"",
+                "\"flood\"\nsizes = [5000]",
+                "expect.from_100k_mbps: no run of 'hold' has it: it has no such transfers",
+            ),
+            (
+                "card = \"tap\"",
+                "card = \"tap\"\nsizes = [5000]",
+                "expect.from_100k_mbps: no run of 'tap' has it: it has no such transfers",
+            ),
+            (
+                "card = \"tap\"",
+                "card = \"tap\"\nexpect.to_100k_gain.min = 1",
+                "small.toml:20: cases[0].expect.to_100k_gain: no run of 'tap' has it: it has no `against`",
+            ),
             ("card = \"tap\"", "card = \"tap\"\nqueue_ms = 1001", "queue_ms: must be at most 1000"),
             ("card = \"tap\"", "card = \"tap\"\nbusy = 101", "busy: must be at most 100"),
             ("[[cases]]", VERDICTS, "machines.verdicts.asks: must be 1 to 1000"),

@@ -1,10 +1,14 @@
 //! Checks of a file beyond the bounds of its single values.
 
 use super::Case;
-use super::file::Tables;
+use super::file::{Group, Tables};
+use super::resolve::Parameters;
 use crate::experiment::Metrics;
 use crate::experiment::problem::{Problem, Step, field};
-use vcc_results::measure::{self, MetricSpec};
+use crate::scenario::Flow;
+use crate::translation::VccMode;
+use vcc_fabric::HostId;
+use vcc_results::measure::{self, MetricSpec, Takes};
 use vcc_results::report::InShort;
 use vcc_traffic::Pattern;
 
@@ -77,4 +81,83 @@ fn check_metric(
         return Err(Problem::new(at("phase"), format!("must be one of the phases 1 to {phases}")));
     }
     measure::check(metric).map_err(|(field, text)| Problem::new(at(field), text))
+}
+
+/// Why no run of a case with these parameters has the metric: no flow of its groups, or nothing that
+/// records what it is made of.
+pub(super) fn lacks(
+    tables: &Tables,
+    phases: u32,
+    case: &Parameters,
+    metric: &MetricSpec,
+) -> Option<String> {
+    let phases = metric.phase.map_or(0..phases, |phase| phase - 1..phase);
+    let when = if metric.phase.is_some() { " in that phase" } else { "" };
+    let group = |flow: &Flow| tables.flow_groups().nth(flow.group);
+    // As `measure::value` does it.
+    let members = |name: Option<&str>| -> Vec<&Flow> {
+        let counts = |flow: &&Flow| {
+            name.map_or(flow.pattern == Pattern::Bulk, |name| group(flow) == Some(name))
+                && flow.phases.start < phases.end
+                && flow.phases.end > phases.start
+        };
+        case.flows.iter().filter(counts).collect()
+    };
+    let (of, over) = (metric.of.as_deref(), metric.over.as_deref());
+    if let Some(name) = [of, over].into_iter().flatten().find(|name| members(Some(name)).is_empty())
+    {
+        return Some(format!("the case has no flows of '{name}'{when}"));
+    }
+    let flows = members(of);
+    if flows.is_empty() {
+        return Some(format!("the case has no bulk flows{when}"));
+    }
+    what_is_missing(tables, case, &flows, measure::takes(metric))
+        .map(|what| format!("it takes {what}"))
+}
+
+fn what_is_missing(
+    tables: &Tables,
+    case: &Parameters,
+    flows: &[&Flow],
+    takes: Takes,
+) -> Option<&'static str> {
+    let observe = &tables.observe;
+    let carry = |is: fn(&Pattern) -> bool| flows.iter().any(|flow| is(&flow.pattern));
+    let senders = || flows.iter().map(|flow| flow.sender);
+    let ends = || flows.iter().flat_map(|flow| [flow.sender, flow.receiver]);
+    let (has, what) = match takes {
+        Takes::Nothing => return None,
+        Takes::Probes => (observe.probe_every_us.is_some(), "`observe.probe_every_us`"),
+        Takes::Windows => (observe.windows_every_us.is_some(), "`observe.windows_every_us`"),
+        Takes::AckGaps => (observe.ack_gaps, "`observe.ack_gaps`"),
+        Takes::Pings => {
+            let pings = |host| guest(case, host).is_some_and(|it| it.ping_every_us.is_some());
+            (senders().any(pings), "`ping_every_us` of a guest that sends")
+        }
+        Takes::Responses => {
+            let is = |it: &Pattern| matches!(it, Pattern::PingPong | Pattern::Requests(_));
+            (carry(is), "a ping-pong or requests")
+        }
+        Takes::Transfers => {
+            let is = |it: &Pattern| matches!(it, Pattern::Transfers(_) | Pattern::Messages(_));
+            (carry(is), "transfers or messages")
+        }
+        Takes::Pools => (!tables.pools.is_empty(), "`[pools]`"),
+        Takes::Port => (ends().any(|host| mode(case, host) != VccMode::Off), "vcc at an end"),
+        Takes::Shadow => {
+            (senders().any(|host| mode(case, host) == VccMode::Shadow), "shadow mode at a sender")
+        }
+    };
+    (!has).then_some(what)
+}
+
+/// Guests are numbered group by group, and behind them the receivers.
+fn guest(case: &Parameters, host: HostId) -> Option<&Group> {
+    let mut guests = case.groups.iter().flat_map(|it| (0..it.count.get()).map(move |_| it));
+    guests.nth(host)
+}
+
+fn mode(case: &Parameters, host: HostId) -> VccMode {
+    guest(case, host).map_or(case.receivers.vcc.mode, |guest| guest.vcc.mode)
 }

@@ -55,6 +55,12 @@ impl Kind for NetworkKind {
         Ok(Resolved { kind: Self { tables: file.tables, phases }, metrics, cases })
     }
 
+    fn lacks(resolved: &Resolved<Self>, case: &Case, metric: &str) -> Option<String> {
+        let NetworkKind { tables, phases } = &resolved.kind;
+        let metric = tables.metrics.iter().find(|it| it.name == metric)?;
+        check::lacks(tables, *phases, &case.parameters, metric)
+    }
+
     fn backend(&self) -> Backend {
         self.tables.backend
     }

@@ -80,6 +80,41 @@ fn a_headline_is_of_what_there_is() {
     }
 }
 
+/// Each is refused at its line, for no run would ever decide it.
+#[test]
+fn bounds_that_no_run_can_decide_are_refused() {
+    let metrics = "[[metrics]]\nname = \"rtt\"\nmeasure = \"rtt_p50_us\"\ntext = \"m\"\n\
+                   [[metrics]]\nname = \"fct\"\nmeasure = \"fct_p50_us\"\ntext = \"m\"\n\
+                   [[metrics]]\nname = \"late\"\nmeasure = \"jain\"\nphase = 2\ntext = \"m\"\n\
+                   [plot]";
+    let source = SMALL.replace("[plot]", metrics).replace("runs = 3", "runs = 3\nphases = 2");
+    let refused = |more: &str| refused(&format!("{source}{more}\n"));
+    let line = source.lines().count() + 1;
+    for (more, problem) in [
+        ("expect.ratio = { min = nan }", "min nan is no number"),
+        ("expect.ratio = { max = inf }", "max inf is no number"),
+        ("expect.ratio.modern = { min = 2, max = 1 }", "min 2 is above max 1"),
+        ("expect.ratio = { min = 1, relative_to = \"without\" }", "compared with itself"),
+        ("expect.ratio.min = 1\nguests.legacy.count = 0", "the case has no flows of 'legacy'"),
+        ("expect.ratio.min = 1\nguests.ecn.count = 0", "the case has no flows of 'ecn'"),
+        ("expect.rtt.min = 1", "it takes `observe.probe_every_us`"),
+        ("expect.fct.max = 1", "it takes transfers or messages"),
+        (
+            "expect.late.max = 1\nguests.ecn.phases = [1, 1]\nguests.legacy.phases = [1, 1]",
+            "the case has no bulk flows",
+        ),
+    ] {
+        let error = refused(more);
+        assert!(error.starts_with(&format!("small.toml:{line}: cases[0].expect.")), "{error}");
+        assert!(error.contains(problem), "{error}");
+    }
+    let other = "expect.ratio = { min = 1, relative_to = \"other\" }\n\
+                 [[cases]]\nname = \"other\"\nguests.legacy.count = 0";
+    assert!(refused(other).contains("no run of 'other' has it: the case has no flows of 'legacy'"));
+    let watched = source.replace("[duration]", "[observe]\nprobe_every_us = 1000\n[duration]");
+    assert!(parse("small.toml", &format!("{watched}expect.rtt.min = 1\n")).is_ok());
+}
+
 #[test]
 fn a_closing_sentence_is_of_what_there_is() {
     let closing = "[in_short]\nmetric = \"ratio\"\ntext = \"{problem} {cure}\"\n\

@@ -61,6 +61,13 @@ impl Kind for WireKind {
         Ok(Resolved { kind: Self { plot: wire.plot }, metrics, cases })
     }
 
+    fn lacks(_: &Resolved<Self>, case: &Case, metric: &str) -> Option<String> {
+        let Treatment { sender, receiver, .. } = &case.parameters.with;
+        let has_programs = sender.translation.is_some() || receiver.translation.is_some();
+        let is_lacked = metrics::is_of_programs(metric) && !has_programs;
+        is_lacked.then(|| "there is no vcc in its treatment".into())
+    }
+
     /// Without emulated links there is no paper's stack to compare with.
     fn stack(&self, wanted: Option<Stack>) -> Stack {
         wanted.unwrap_or(Stack::Modern)
@@ -186,6 +193,11 @@ with = { rate_limit_mbps = 2000 }
             ("title", "headline = \"cpu_added_points x\"\ntitle", "headline: there is no case 'x'"),
             ("\"limit\"", "\"with-10\"", "two cases are called 'with-10'"),
             ("flows = 1\n", "flows = 1\nexpect.x = { max = 1 }\n", "there is no metric 'x'"),
+            (
+                "flows = 1\n",
+                "flows = 1\nexpect.programs_percent.max = 1\n",
+                "small.toml:21: cases[1].expect.programs_percent: no run of 'limit' has it: ",
+            ),
         ];
         for (from, to, problem) in wrong {
             let error = refused(&SMALL.replacen(from, to, 1));

@@ -1,7 +1,7 @@
 //! Time between acknowledgements: a retransmission timeout shows as a gap of its length
 //! (vCC, figure 8).
 
-use super::{Measure, Needs, View};
+use super::{Measure, Needs, Takes, View};
 
 /// Gaps within the range, for each flow and minute.
 pub(super) const COUNT: Measure = Measure::plain(
@@ -9,7 +9,8 @@ pub(super) const COUNT: Measure = Measure::plain(
     "times between acknowledgements from `gap_from_ms` to `gap_to_ms`, per flow and minute",
     count,
 )
-.needing(Needs::Gaps);
+.needing(Needs::Gaps)
+.taking(Takes::AckGaps);
 
 fn count(view: &View) -> Option<f64> {
     let range_us = view.gaps_ms.start * 1000..view.gaps_ms.end.saturating_mul(1000);

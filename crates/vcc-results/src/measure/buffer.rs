@@ -1,6 +1,6 @@
 //! What connections have of their port's buffer over time (vFlood, figure 4).
 
-use super::{Measure, Needs, View};
+use super::{Measure, Needs, Takes, View};
 use crate::result::Buffered;
 
 /// The mean over the time in which a connection has something in the buffer.
@@ -9,7 +9,8 @@ pub(super) const MEAN_BYTES: Measure = Measure::plain(
     "in virtual time: what a connection to the flows' receivers has of its port's buffer, as a mean over the time in which it has anything",
     |view| over_held_time(view, |seen| seen.byte_s),
 )
-.needing(Needs::Of);
+.needing(Needs::Of)
+.taking(Takes::Port);
 
 /// More than alpha times what is free (equation 1).
 pub(super) const ABOVE_SHARE: Measure = Measure::plain(
@@ -17,7 +18,8 @@ pub(super) const ABOVE_SHARE: Measure = Measure::plain(
     "likewise, the part of that time in which it has more than its share of what is in the buffer (vFlood, equation 1)",
     |view| over_held_time(view, |seen| seen.above_share_s),
 )
-.needing(Needs::Of);
+.needing(Needs::Of)
+.taking(Takes::Port);
 
 fn over_held_time(view: &View, sum: fn(&Buffered) -> f64) -> Option<f64> {
     let receivers: Vec<usize> =

@@ -101,6 +101,7 @@ pub(crate) struct Measure {
     /// Its definition, for experiments/README.md.
     text: &'static str,
     needs: Needs,
+    takes: Takes,
     /// Whether it can be had for one phase alone.
     by_phase: bool,
     /// None where the run has nothing to measure it by.
@@ -118,6 +119,25 @@ enum Needs {
     Gaps,
 }
 
+/// What a run must have besides counters of its flows and links, or it has no such measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    Nothing,
+    Probes,
+    Windows,
+    AckGaps,
+    Pings,
+    /// Ping-pongs or requests.
+    Responses,
+    /// Transfers or messages.
+    Transfers,
+    Pools,
+    /// A port at an end of the flows.
+    Port,
+    /// A port in shadow mode at the senders.
+    Shadow,
+}
+
 impl Measure {
     /// A measure of the whole measured time, for any guests.
     const fn plain(
@@ -125,7 +145,7 @@ impl Measure {
         text: &'static str,
         compute: fn(&View) -> Option<f64>,
     ) -> Self {
-        Self { name, text, needs: Needs::Nothing, by_phase: false, compute }
+        Self { name, text, needs: Needs::Nothing, takes: Takes::Nothing, by_phase: false, compute }
     }
 
     const fn by_phase(self) -> Self {
@@ -134,6 +154,10 @@ impl Measure {
 
     const fn needing(self, needs: Needs) -> Self {
         Self { needs, ..self }
+    }
+
+    const fn taking(self, takes: Takes) -> Self {
+        Self { takes, ..self }
     }
 }
 
@@ -220,6 +244,11 @@ pub fn check(metric: &MetricSpec) -> Result<(), (&'static str, String)> {
         }
         _ => Ok(()),
     }
+}
+
+/// What the runs of a case must have for the metric.
+pub fn takes(metric: &MetricSpec) -> Takes {
+    find(&metric.measure).map_or(Takes::Nothing, |measure| measure.takes)
 }
 
 /// The metric's value in one run; none where the case has no flows of its groups. Without a group

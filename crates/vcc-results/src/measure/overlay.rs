@@ -1,10 +1,18 @@
 //! Accuracy of the inferred classes of guests' congestion control.
 
-use super::{Measure, View, share};
+use super::{Measure, Takes, View, share};
 use crate::result::Guessed;
 
+const fn guess(
+    name: &'static str,
+    text: &'static str,
+    compute: fn(&View) -> Option<f64>,
+) -> Measure {
+    Measure::plain(name, text, compute).taking(Takes::Shadow)
+}
+
 /// Right inferences as a share of those made.
-pub(super) const RIGHT: Measure = Measure::plain(
+pub(super) const RIGHT: Measure = guess(
     "overlay_right",
     "shadow mode in virtual time: right inferences of the senders' congestion control, as a share of those made",
     |view| {
@@ -14,7 +22,7 @@ pub(super) const RIGHT: Measure = Measure::plain(
 );
 
 /// Wrong inferences as a share of all flows.
-pub(super) const WRONG: Measure = Measure::plain(
+pub(super) const WRONG: Measure = guess(
     "overlay_wrong",
     "shadow mode in virtual time: wrong inferences, as a share of all flows",
     |view| {
@@ -23,7 +31,7 @@ pub(super) const WRONG: Measure = Measure::plain(
 );
 
 /// Flows without an inference.
-pub(super) const UNKNOWN: Measure = Measure::plain(
+pub(super) const UNKNOWN: Measure = guess(
     "overlay_unknown",
     "shadow mode in virtual time: flows without an inference, as a share of all",
     |view| share(guesses(view), |seen| !is_dared(seen)),

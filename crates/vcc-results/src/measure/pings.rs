@@ -1,6 +1,6 @@
 //! Round-trip times of guests' pings.
 
-use super::{Measure, Needs, View};
+use super::{Measure, Needs, Takes, View};
 use crate::result::Pings;
 use crate::result::statistics::percentile_of;
 
@@ -9,7 +9,7 @@ const fn ping(
     text: &'static str,
     compute: fn(&View) -> Option<f64>,
 ) -> Measure {
-    Measure::plain(name, text, compute).needing(Needs::Of)
+    Measure::plain(name, text, compute).needing(Needs::Of).taking(Takes::Pings)
 }
 
 pub(super) const MIN_US: Measure = ping(

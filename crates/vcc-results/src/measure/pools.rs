@@ -1,20 +1,22 @@
 //! Use of the pools' windows.
 
-use super::{Measure, View};
+use super::{Measure, Takes, View};
 
 /// The most that a pool's flows ever held together, over its window.
 pub(super) const MOST_HELD_SHARE: Measure = Measure::plain(
     "pool_most_held_share",
     "the most that the flows of a pool ever held, over its window",
     most_held,
-);
+)
+.taking(Takes::Pools);
 
 /// The number of times that the minimum window of a flow exceeded the rest of its pool.
 pub(super) const OVERDRAWN: Measure = Measure::plain(
     "pool_overdrawn",
     "how often the flows of a pool held more than its window",
     overdrawn,
-);
+)
+.taking(Takes::Pools);
 
 fn most_held(view: &View) -> Option<f64> {
     let shares = view

@@ -1,6 +1,6 @@
 //! Responses to ping-pongs and requests over TCP.
 
-use super::{Measure, View};
+use super::{Measure, Takes, View};
 use crate::result::statistics::percentile_of;
 
 const fn response(
@@ -8,14 +8,15 @@ const fn response(
     text: &'static str,
     compute: fn(&View) -> Option<f64>,
 ) -> Measure {
-    Measure::plain(name, text, compute).by_phase()
+    Measure::plain(name, text, compute).taking(Takes::Responses).by_phase()
 }
 
 pub(super) const PER_S: Measure =
     Measure::plain("responses_per_s", "requests answered in a second", |view| {
         let answered: u64 = view.flows(&view.of).map(|flow| flow.answered).sum();
         Some(answered as f64 / view.seconds())
-    });
+    })
+    .taking(Takes::Responses);
 
 pub(super) const MIN_US: Measure =
     response("response_min_us", "response time of ping-pongs and requests: minimum", |view| {

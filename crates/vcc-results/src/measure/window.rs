@@ -1,6 +1,6 @@
 //! A sender's window over time.
 
-use super::{Measure, View};
+use super::{Measure, Takes, View};
 use crate::result::statistics::mean;
 use vcc_traffic::Sample;
 
@@ -8,11 +8,13 @@ pub(super) const MEAN_SEGS: Measure = Measure::plain(
     "window_mean_segs",
     "mean send window: the lesser of cwnd and the peer's",
     mean_segs,
-);
+)
+.taking(Takes::Windows);
 
 /// The period of the send window's sawtooth.
 pub(super) const PERIOD_S: Measure =
-    Measure::plain("window_period_s", "period of the send window's sawtooth", period_s);
+    Measure::plain("window_period_s", "period of the send window's sawtooth", period_s)
+        .taking(Takes::Windows);
 
 /// Share of the samples in which the receive window, not cwnd, limits the guest. vcc rewrites that
 /// window, so this is the share in which vcc limits the guest (AC/DC, figure 10).
@@ -20,7 +22,8 @@ pub(super) const PEER_LIMITS: Measure = Measure::plain(
     "peer_window_limits",
     "share of the window samples in which cwnd is no smaller than the window that the guest is shown",
     peer_limits,
-);
+)
+.taking(Takes::Windows);
 
 /// How far from the mean, as a share of the range, a window must go before it counts as having
 /// crossed it: less than this is the wiggle of single acknowledgements.
