@@ -12,6 +12,7 @@ mod pools;
 mod queue;
 mod response;
 mod retransmission;
+mod rto;
 mod rtt;
 mod shadow;
 mod tcp;
@@ -45,6 +46,9 @@ const MEASURES: &[Measure] = &[
     window::MEAN_SEGS,
     window::PERIOD_S,
     window::PEER_LIMITS,
+    rto::SRTT_MAX_US,
+    rto::RTO_MIN_US,
+    rto::RTO_MAX_US,
     queue::MEAN_BYTES,
     queue::MARKS,
     queue::DROPS,

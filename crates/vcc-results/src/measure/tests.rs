@@ -176,6 +176,26 @@ fn a_guest_whose_flow_has_another_number_has_its_pings() {
     assert_eq!(value(&metric, &facts, &data), Some(5.0));
 }
 
+/// As struct tcp_info has them, at each sample (PVTCP, figure 9).
+#[test]
+fn an_absence_shows_in_the_greatest_rtt_and_a_timeout_in_the_greatest_rto() {
+    let (facts, mut data) = run();
+    assert_eq!(value(&metric("srtt_max_us"), &facts, &data), None, "nothing was sampled");
+    let sample = |(srtt_us, rto_us)| Sample {
+        at_us: 0,
+        acked_bytes: 0,
+        cwnd_segs: 10,
+        snd_wnd_bytes: 10_000,
+        mss_bytes: 1000,
+        srtt_us,
+        rto_us,
+    };
+    data.flows[1].samples = [(900, 12_000), (58_000, 70_000), (1_200, 11_000)].map(sample).into();
+    let of = ["srtt_max_us", "rto_min_us", "rto_max_us"];
+    let of = of.map(|name| value(&metric(name), &facts, &data));
+    assert_eq!(of, [Some(58_000.0), Some(11_000.0), Some(70_000.0)]);
+}
+
 #[test]
 fn the_window_that_is_no_larger_limits() {
     let (facts, mut data) = run();
