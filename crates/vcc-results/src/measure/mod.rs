@@ -84,6 +84,7 @@ const MEASURES: &[Measure] = &[
     pools::OVERDRAWN,
     buffer::MEAN_BYTES,
     buffer::ABOVE_SHARE,
+    buffer::RATIO,
     ack_gaps::COUNT,
     shadow::REDUCTIONS_OVER_CWRS,
     shadow::CWND_ERROR,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::result::{Pings, made};
+use crate::result::{Buffered, Pings, made};
 use vcc_fabric::{ProbeReport, RttSample};
 use vcc_traffic::{Response, Sample, TcpCounters};
 
@@ -174,6 +174,25 @@ fn a_guest_whose_flow_has_another_number_has_its_pings() {
     data.pings = vec![Pings { guest: 7, sent: 1, samples }];
     let metric = MetricSpec { of: Some("ping".into()), ..metric("ping_p50_us") };
     assert_eq!(value(&metric, &facts, &data), Some(5.0));
+}
+
+/// One port holds what its guest sends to two receivers (vFlood, figure 4).
+#[test]
+fn a_buffer_is_shared_by_the_flows_to_each_receiver() {
+    let (mut facts, mut data) = run();
+    facts.flows[0].data = [0, 8];
+    facts.flows[1] = FlowFacts { sender: 0, data: [0, 9], ..facts.flows[1].clone() };
+    let held = |peer, byte_s| Buffered { peer, byte_s, held_s: 0.5, above_share_s: 0.0 };
+    let buffered = vec![held(8, 1_000.0), held(9, 4_000.0)];
+    data.translated = vec![Observation { guest: 0, buffered, ..Observation::default() }];
+    let of = |measure, of: &str| MetricSpec {
+        of: Some(of.into()),
+        over: Some("two".into()),
+        ..metric(measure)
+    };
+    assert_eq!(value(&of("buffer_mean_bytes", "one"), &facts, &data), Some(2_000.0));
+    assert_eq!(value(&of("buffer_ratio", "one"), &facts, &data), Some(0.25));
+    assert_eq!(value(&of("buffer_ratio", "ping"), &facts, &data), None, "it holds nothing");
 }
 
 /// As struct tcp_info has them, at each sample (PVTCP, figure 9).
