@@ -32,11 +32,12 @@ VCC_INLINE uint32_t hold_leaving_edge(const struct vcc_flow *f, const struct vcc
 
 /*
  * Does what the windows admit take room in the buffer, too? It is retained in flight, or may have
- * to wait for the rate of all the guest's connections.
+ * to wait for the rate of all the guest's connections, or for its time.
  */
-VCC_INLINE bool takes_buffer(const struct vcc_hold *h, const struct vcc_params *p)
+VCC_INLINE bool takes_buffer(const struct vcc_flow *f, const struct vcc_hold *h,
+			     const struct vcc_params *p)
 {
-	return h->retains || p->guest_rate_cap_bytes_per_ms;
+	return h->retains || p->guest_rate_cap_bytes_per_ms || paces(f, p);
 }
 
 /*
@@ -54,14 +55,14 @@ VCC_INLINE uint32_t hold_shown_edge(const struct vcc_flow *f, const struct vcc_h
 
 	if (h->state == HOLD_ACTIVE || h->state == HOLD_NO_BUFFER) {
 		/* What leaves gives its part of the buffer back, and so does what has arrived. */
-		uint32_t stays_bytes =
-		    vcc_sub_floor0(h->held_bytes, takes_buffer(h, p) ? freed_bytes : leaving_bytes);
+		uint32_t stays_bytes = vcc_sub_floor0(
+		    h->held_bytes, takes_buffer(f, h, p) ? freed_bytes : leaving_bytes);
 		uint32_t granted_bytes =
 		    hold_data_bytes(f, h, hold_grant_bytes(f, h, b, p, stays_bytes));
 
 		/* Whole segments, as a receiver does (RFC 9293, 3.8.6.2.2). */
 		granted_bytes -= granted_bytes % vcc_max(f->mss_bytes, 1);
-		if (!takes_buffer(h, p))
+		if (!takes_buffer(f, h, p))
 			room_bytes += granted_bytes;
 		else if (granted_bytes || stays_bytes)
 			room_bytes = granted_bytes;
@@ -95,7 +96,7 @@ VCC_INLINE uint32_t hold_room_bytes(const struct vcc_flow *f, const struct vcc_h
 		left_bytes = vcc_sub_floor0(left_bytes, b->granted_bytes - h->granted_bytes);
 		room_bytes = vcc_max(room_bytes, left_bytes);
 	}
-	if (!takes_buffer(h, p))
+	if (!takes_buffer(f, h, p))
 		room_bytes += seq_distance(hold_guest_nxt(f, h), hold_leaving_edge(f, h, p));
 	return room_bytes;
 }
@@ -115,7 +116,7 @@ VCC_INLINE void hold_settle(const struct vcc_flow *f, struct vcc_hold *h, struct
 		return;
 	}
 	h->most_bytes = vcc_max(h->most_bytes, h->held_bytes + (h->retains ? 0 : flight_bytes(f)));
-	if (!takes_buffer(h, p))
+	if (!takes_buffer(f, h, p))
 		from = seq_max(from, hold_leaving_edge(f, h, p));
 	uint32_t unused_bytes = hold_buffer_bytes(f, h, seq_distance(from, f->right_edge));
 	uint32_t grant_bytes = hold_grant_bytes(f, h, b, p, h->held_bytes);

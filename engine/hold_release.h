@@ -26,7 +26,7 @@ struct vcc_admission {
 VCC_INLINE uint32_t hold_underlay_edge(const struct vcc_flow *f, const struct vcc_hold *h,
 				       const struct vcc_params *p)
 {
-	uint32_t granted_segs = cap_segs(f, p, f->cc.cwnd_segs);
+	uint32_t granted_segs = cap_segs(f, p, window_segs(f, p));
 
 	if (f->dupacks)
 		granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));
@@ -150,6 +150,26 @@ VCC_INLINE uint32_t hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
 	return h->begun && (ends || empty) ? seq_min(s->seq, f->snd_nxt) : s->seq;
 }
 
+/* The longest time between two segments of a paced window. */
+#define SEGMENT_INTERVAL_MAX_US 1000000u
+
+/*
+ * A window that is paced (cc/fractional_window.h): the time until the next segment may leave, in us
+ * (Swift, 3.6). 0: now.
+ */
+VCC_INLINE uint32_t hold_interval_us(const struct vcc_flow *f, const struct vcc_params *p,
+				     uint32_t now_us)
+{
+	if (!paces(f, p))
+		return 0;
+	uint64_t interval_us =
+	    (uint64_t)(f->srtt_us8 >> 3) * SEGMENT_1024 / fractional_window_1024(&f->cc);
+
+	if (interval_us > SEGMENT_INTERVAL_MAX_US)
+		interval_us = SEGMENT_INTERVAL_MAX_US;
+	return vcc_sub_floor0((uint32_t)interval_us, elapsed_us(f->sent_us, now_us));
+}
+
 /* Segments until the burst of a native sender would end (push.h). */
 VCC_INLINE uint32_t burst_left_segs(const struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -175,11 +195,15 @@ VCC_INLINE uint32_t hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 		uint32_t window_bytes = seq_distance(s->seq, underlay_edge);
 
 		/*
-		 * No window is smaller than a segment. What is missing before one would pass as a
-		 * retransmission.
+		 * A segment leaves where nothing is in flight. What is missing before one would
+		 * pass as a retransmission.
 		 */
 		if (!flight_bytes(f) && !seq_after(s->seq, f->snd_nxt))
 			window_bytes = vcc_max(window_bytes, unit_bytes);
+		if (paces(f, p))
+			window_bytes = hold_interval_us(f, p, (uint32_t)s->now_us)
+					   ? 0
+					   : vcc_min(window_bytes, unit_bytes);
 		/* A FIN takes no room in a congestion window. */
 		if (window_bytes >= s->payload_bytes && !seq_after(s->seq, underlay_edge))
 			window_bytes = whole_bytes;

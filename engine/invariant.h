@@ -65,6 +65,9 @@ VCC_INLINE bool window_holds(const struct vcc_flow *f)
 
 	if (has_alpha && cc->own[CC_OWN_ALPHA] > CC_ALPHA_ONE)
 		return false;
+	if (cc->part_1024 < (int32_t)WINDOW_LEAST_1024 - (int32_t)SEGMENT_1024 ||
+	    cc->part_1024 >= (int32_t)SEGMENT_1024)
+		return false;
 	return cc->cwnd_segs >= 1 && cc->cwnd_segs <= CWND_MAX_SEGS && cc->ssthresh_segs >= 1 &&
 	       (never_reduced || cc->ssthresh_segs <= CWND_MAX_SEGS);
 }

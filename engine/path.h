@@ -37,7 +37,7 @@ VCC_INLINE void path_least(struct vcc_path *path, uint32_t now_us)
 VCC_INLINE void path_wanted(struct vcc_flow *f, const struct vcc_params *p)
 {
 	f->cc.path.target_us = p->rtt_target_us;
-	f->cc.path.floor_segs = reduction_floor_segs(f, p);
+	f->cc.floor_segs = (uint16_t)vcc_min(reduction_floor_segs(f, p), UINT16_MAX);
 }
 
 /*

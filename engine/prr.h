@@ -51,8 +51,10 @@ VCC_APART int reduction_begin(struct vcc_flow *f, const struct vcc_params *p,
 	f->reductions++;
 	f->ca_state = cause == CONGESTION_LOSS ? CA_RECOVERY : CA_CWR;
 	cc_on_congestion(f->underlay, &f->cc, cause, p);
-	if (f->peer_sends)
-		f->cc.ssthresh_segs = vcc_max(f->cc.ssthresh_segs, PINGPONG_FLOOR_SEGS);
+	if (f->peer_sends && f->cc.ssthresh_segs < PINGPONG_FLOOR_SEGS) {
+		f->cc.ssthresh_segs = PINGPONG_FLOOR_SEGS;
+		f->cc.part_1024 = 0;
+	}
 	if (!p->prr)
 		f->cc.cwnd_segs = vcc_min(f->cc.cwnd_segs, f->cc.ssthresh_segs);
 	/* CWR announces a reduction for any reason (RFC 3168, 6.1.2). */

@@ -44,8 +44,8 @@ VCC_INLINE uint16_t push_flags(struct vcc_flow *f, const struct vcc_params *p,
 
 	uint32_t place = (f->segs_since_ack - 1) % burst_segs + 1;
 
-	/* With a window of one segment, a delayed ACK would only idle the path. */
-	if (cwnd_segs == 1)
+	/* Behind a segment that leaves alone, a delayed ACK would only idle the path. */
+	if (cwnd_segs == 1 || (is_fractional(f, p) && cwnd_segs <= PACED_SEGS))
 		return s->flags | TCP_PSH;
 	if (burst_segs >= 2 && place == burst_segs)
 		return s->flags | TCP_PSH;

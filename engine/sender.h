@@ -24,6 +24,7 @@ VCC_INLINE struct vcc_cc_ack cc_ack(const struct vcc_flow *f, const struct vcc_p
 		.snd_nxt = snd_nxt,
 		.window_limited = !capped && window_limited(f),
 		.timed = news->timed,
+		.fractional = is_fractional(f, p),
 	};
 }
 
@@ -77,7 +78,7 @@ VCC_INLINE uint32_t sender_on_ack(struct vcc_flow *f, const struct vcc_params *p
 			undo_unless_grown(f, before_segs);
 		}
 		/* Limited transmit (RFC 3042): segments that left the network make room. */
-		uint64_t granted_segs = f->cc.cwnd_segs;
+		uint64_t granted_segs = window_segs(f, p);
 
 		if (f->dupacks)
 			granted_segs += bytes_to_segs_ceil(f, sacked_bytes(f));

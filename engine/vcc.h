@@ -286,8 +286,7 @@ struct vcc_path {
 	uint32_t least_since_us;
 	uint32_t rate_bytes_per_ms; /* delivered in the round trip of the latest sample */
 	/* As the policy was at the latest sample. */
-	uint32_t target_us;  /* the operator's target of the RTT; 0: none */
-	uint32_t floor_segs; /* the least window that a reduction may leave */
+	uint32_t target_us; /* the operator's target of the RTT; 0: none */
 };
 
 /* A congestion control's own state, and `path`; it writes no other field of the flow. */
@@ -297,6 +296,8 @@ struct vcc_cc_state {
 	uint32_t credit_bytes; /* acknowledged bytes not yet turned into growth */
 	uint32_t own[4];       /* private to the algorithm */
 	struct vcc_path path;  /* the engine's */
+	uint16_t floor_segs;   /* the engine's: the least window that a reduction may leave */
+	int16_t part_1024;     /* beyond cwnd_segs; negative: less than a segment */
 };
 
 /*

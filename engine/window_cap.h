@@ -28,6 +28,24 @@ VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *
 	return vcc_min(granted_segs, vcc_max(segs_within(f, cap_bytes(f, p)), 1));
 }
 
+/* Is the window any fraction of a segment? A peer that sends delays the ACK of one (prr.h). */
+VCC_INLINE bool is_fractional(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return has_fractions(p) && !f->peer_sends;
+}
+
+/* Do segments leave one by one, in intervals? */
+VCC_INLINE bool paces(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return is_fractional(f, p) && is_paced_window(&f->cc);
+}
+
+/* The underlay's window in segments. The pace sees to it that all of the last is not used. */
+VCC_INLINE uint32_t window_segs(const struct vcc_flow *f, const struct vcc_params *p)
+{
+	return f->cc.cwnd_segs + (paces(f, p) && f->cc.part_1024 > 0);
+}
+
 /* Does the treatment bind the first flight, which is sent before the first ACK shows a window? */
 VCC_INLINE bool binds_first_flight(const struct vcc_flow *f, const struct vcc_params *p)
 {

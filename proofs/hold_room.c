@@ -21,7 +21,7 @@ int main(void)
 	    b.used_bytes - h.held_bytes + b.granted_bytes - h.granted_bytes;
 	const uint32_t room_bytes = hold_room_bytes(&f, &h, &b, &p, (uint32_t)nondet_u64());
 	const uint32_t leaving_bytes =
-	    takes_buffer(&h, &p)
+	    takes_buffer(&f, &h, &p)
 		? 0
 		: seq_distance(hold_guest_nxt(&f, &h), hold_leaving_edge(&f, &h, &p));
 

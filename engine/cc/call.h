@@ -3,7 +3,7 @@
 #ifndef VCC_CC_CALL_H
 #define VCC_CC_CALL_H
 
-#include "hooks.h"
+#include "fractional_window.h"
 
 enum vcc_cc_hook {
 	HOOK_INIT,
@@ -41,6 +41,9 @@ VCC_INLINE void cc_bound(struct vcc_cc_state *cc, bool may_be_infinite, bool has
 	cc->cwnd_segs = vcc_min(vcc_max(cc->cwnd_segs, 1), CWND_MAX_SEGS);
 	if (!may_be_infinite || cc->ssthresh_segs != SSTHRESH_INFINITE)
 		cc->ssthresh_segs = vcc_min(vcc_max(cc->ssthresh_segs, 1), CWND_MAX_SEGS);
+	if (cc->part_1024 < 0)
+		cc->cwnd_segs = 1;
+	cc->part_1024 = fractional_part_1024(fractional_window_1024(cc));
 	if (has_alpha)
 		cc->own[CC_OWN_ALPHA] = vcc_min(cc->own[CC_OWN_ALPHA], CC_ALPHA_ONE);
 }

@@ -24,6 +24,7 @@ VCC_INLINE void cc_init(uint32_t underlay, struct vcc_cc_state *cc, uint32_t ini
 		cc_loaded(underlay, cc, 0, 0, call_of(HOOK_INIT, initial_window_segs));
 	else
 		builtin_init(underlay, cc, initial_window_segs);
+	cc->part_1024 = 0;
 	VCC_LAW(cc->cwnd_segs >= 1);
 }
 

@@ -7,7 +7,7 @@
 #define VCC_CC_DCTCP_H
 
 #include "../seq.h"
-#include "reno.h"
+#include "fractional_window.h"
 
 #define DCTCP_ALPHA_ONE CC_ALPHA_ONE
 /* g = 1/16 (RFC 8257, 4.2). */
@@ -74,6 +74,22 @@ VCC_INLINE uint32_t dctcp_cut_segs(uint32_t cwnd_segs, uint64_t share)
 	return (uint32_t)((cwnd_segs * share + round) >> 21);
 }
 
+/* Reduces by `share` / 2^21 for marks, and to half otherwise. */
+VCC_INLINE void dctcp_reduce(struct vcc_cc_state *cc, enum vcc_congestion cause,
+			     const struct vcc_params *p, uint64_t share)
+{
+	uint32_t left_segs = cc->cwnd_segs / 2;
+
+	if (has_fractions(p)) {
+		fractional_reduce(cc, cause == CONGESTION_ECN ? share : 1ull << 20);
+		return;
+	}
+	if (cause == CONGESTION_ECN)
+		left_segs = cc->cwnd_segs - dctcp_cut_segs(cc->cwnd_segs, share);
+	cc->ssthresh_segs = vcc_max(left_segs, vcc_max(p->window_floor_segs, 1));
+	cc->credit_bytes = 0;
+}
+
 /*
  * Reduces by alpha / 2 for marks (RFC 8257, 3.3, step 9), and to half for a loss or an ECE that
  * does not say how much was marked (3.4; RFC 3168). The floor is the operator's and may be below
@@ -82,20 +98,16 @@ VCC_INLINE uint32_t dctcp_cut_segs(uint32_t cwnd_segs, uint64_t share)
 VCC_INLINE void dctcp_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
 				    const struct vcc_params *p)
 {
-	uint32_t cwnd_segs = cc->cwnd_segs;
-	uint32_t left_segs = cwnd_segs / 2;
+	uint64_t share = (uint64_t)cc->own[DCTCP_ALPHA] << 10;
 
-	if (cause == CONGESTION_ECN)
-		left_segs =
-		    cwnd_segs - dctcp_cut_segs(cwnd_segs, (uint64_t)cc->own[DCTCP_ALPHA] << 10);
-	cc->ssthresh_segs = vcc_max(left_segs, vcc_max(p->window_floor_segs, 1));
-	cc->credit_bytes = 0;
+	dctcp_reduce(cc, cause, p, share);
 }
 
-#define dctcp_on_ack	 reno_on_ack
+#define dctcp_on_ack	 window_on_ack
 #define dctcp_on_timeout reno_on_timeout
 #define dctcp_on_idle	 reno_on_idle
 #define dctcp_on_mss	 reno_on_mss
 
 #endif
-VCC_CC(dctcp, "dctcp", "DCTCP (RFC 8257)", CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA, dctcp)
+VCC_CC(dctcp, "dctcp", "DCTCP (RFC 8257)",
+       CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA | CC_FRACTIONS, dctcp)

@@ -11,14 +11,10 @@
 VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion cause,
 					     const struct vcc_params *p)
 {
-	dctcp_on_congestion(cc, cause, p);
-	if (cause != CONGESTION_ECN)
-		return;
 	/* A single product, so that a beta of 1 rounds like DCTCP. */
 	uint64_t share = cc->own[DCTCP_ALPHA] * (2 * BETA_ONE - vcc_min(p->beta_1024, BETA_ONE));
-	uint32_t cut_segs = dctcp_cut_segs(cc->cwnd_segs, share);
 
-	cc->ssthresh_segs = vcc_max(cc->cwnd_segs - cut_segs, vcc_max(p->window_floor_segs, 1));
+	dctcp_reduce(cc, cause, p, share);
 }
 
 #define dctcp_priority_init	   dctcp_init
@@ -30,4 +26,4 @@ VCC_INLINE void dctcp_priority_on_congestion(struct vcc_cc_state *cc, enum vcc_c
 
 #endif
 VCC_CC(dctcp_priority, "dctcp-priority", "DCTCP with a priority (AC/DC, 3.4)",
-       CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA | CC_PRIORITY, dctcp_priority)
+       CC_CONTROLS | CC_ECN | CC_ECT_ALL | CC_ALPHA | CC_PRIORITY | CC_FRACTIONS, dctcp_priority)

@@ -28,7 +28,7 @@
  * The version of the hooks and of what they are given, for underlays that are compiled apart
  * (loaded.h): raise it with every change that one of these sizes does not show.
  */
-#define CC_HOOKS_VERSION 2
+#define CC_HOOKS_VERSION 3
 
 /* ssthresh_segs before the first congestion. */
 #define SSTHRESH_INFINITE 0x7fffffffu
@@ -37,13 +37,14 @@
 #define CWND_MAX_SEGS 65535u
 
 enum vcc_cc_trait {
-	CC_CONTROLS = 1, /* its window is enforced on the guest */
-	CC_ECN = 2,	 /* it negotiates ECN on the fabric */
-	CC_ECT_ALL = 4,	 /* it sends retransmissions and ACKs as ECT too (RFC 8311, 4.3) */
-	CC_PRIORITY = 8, /* it heeds beta_1024 (AC/DC, 3.4) */
-	CC_ALPHA = 16,	 /* own[CC_OWN_ALPHA] is DCTCP's alpha (RFC 8257, 3.3) */
-	CC_TARGET = 32,	 /* it heeds path.target_us */
-	CC_DELAY = 64,	 /* it is led by path.rtt_us */
+	CC_CONTROLS = 1,    /* its window is enforced on the guest */
+	CC_ECN = 2,	    /* it negotiates ECN on the fabric */
+	CC_ECT_ALL = 4,	    /* it sends retransmissions and ACKs as ECT too (RFC 8311, 4.3) */
+	CC_PRIORITY = 8,    /* it heeds beta_1024 (AC/DC, 3.4) */
+	CC_ALPHA = 16,	    /* own[CC_OWN_ALPHA] is DCTCP's alpha (RFC 8257, 3.3) */
+	CC_TARGET = 32,	    /* it heeds path.target_us */
+	CC_DELAY = 64,	    /* it is led by path.rtt_us */
+	CC_FRACTIONS = 128, /* its window may be any part of a segment (fractional_window.h) */
 };
 
 /* With CC_ALPHA: the index in vcc_cc_state.own, and an alpha of 1. */
@@ -67,7 +68,8 @@ struct vcc_cc_ack {
 	uint32_t snd_nxt;
 	bool window_limited; /* the guest used its whole window (RFC 7661) */
 	bool timed;	     /* it brings a sample of the RTT: cc->path is new */
-	uint8_t reserved[2]; /* 0: it is passed byte by byte (loaded.h) */
+	bool fractional;     /* the window may be any fraction of a segment (fractional_window.h) */
+	uint8_t reserved;    /* 0: it is passed byte by byte (loaded.h) */
 };
 
 #endif

@@ -10,14 +10,15 @@
  * began while there was a queue would take all from the others.
  *
  * It departs from the paper where a guest's window is all that there is: the smallest is the floor
- * of reductions, one segment, where Swift paces fractions of one (3.6); a connection begins by slow
- * start, and after a timeout by one from a window of one segment (RFC 5681, 3.1); and a decrease
- * forgets what part of a segment the increase had reached.
+ * of reductions, one segment or more, where Swift paces fractions of one (3.6), which takes a port
+ * that holds segments; a connection begins by slow start, and after a timeout by one from a window
+ * of one segment (RFC 5681, 3.1); and a decrease forgets what part of a segment the increase had
+ * reached.
  */
 #ifndef VCC_CC_SWIFT_H
 #define VCC_CC_SWIFT_H
 
-#include "reno.h"
+#include "fractional_window.h"
 
 /* Fractions are in 1/1024: beta (Swift, 3.3), and the most by which a decrease shortens. */
 #define SWIFT_BETA_1024	   819u
@@ -32,10 +33,10 @@
 
 /* Swift's state, as indices of cc->own. */
 enum swift_own {
-	SWIFT_PART_1024, /* the part of a segment that decreases have left beyond cwnd_segs */
-	SWIFT_TARGET_US, /* at the latest sample; 0: none since a timeout or an idle period */
-	SWIFT_LEAST_US,	 /* the least RTT of the connection */
-	SWIFT_UNTIMED,	 /* ACKs since the latest sample, of windows of one segment */
+	/* The first word had what is now part_1024; ports of that version are taken over. */
+	SWIFT_TARGET_US = 1, /* at the latest sample; 0: none since a timeout or an idle period */
+	SWIFT_LEAST_US,	     /* the least RTT of the connection */
+	SWIFT_UNTIMED,	     /* ACKs since the latest sample, of windows of one segment */
 };
 
 /* 1024 / sqrt(segs), rounded down; `segs` must not be 0. */
@@ -76,7 +77,7 @@ VCC_INLINE uint32_t swift_target_us(const struct vcc_cc_state *cc)
 VCC_INLINE void swift_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_init(cc, initial_window_segs);
-	cc->own[SWIFT_PART_1024] = 0;
+	cc->part_1024 = 0;
 	cc->own[SWIFT_TARGET_US] = 0;
 	cc->own[SWIFT_LEAST_US] = 0;
 	cc->own[SWIFT_UNTIMED] = 0;
@@ -85,20 +86,18 @@ VCC_INLINE void swift_init(struct vcc_cc_state *cc, uint32_t initial_window_segs
 #define swift_on_feedback reno_on_feedback
 
 /* cwnd * max(1 - beta * (delay - target) / delay, 1 - max_mdf) (Swift, algorithm 1). */
-VCC_INLINE void swift_cut(struct vcc_cc_state *cc, uint32_t delay_us, uint32_t target_us)
+VCC_INLINE void swift_cut(struct vcc_cc_state *cc, bool fractional, uint32_t delay_us,
+			  uint32_t target_us)
 {
-	uint32_t floor_segs = vcc_min(vcc_max(cc->path.floor_segs, 1), cc->cwnd_segs);
+	uint32_t floor_segs = vcc_min(vcc_max(cc->floor_segs, 1), cc->cwnd_segs);
 	uint32_t cut_1024 =
 	    (uint32_t)((uint64_t)(delay_us - target_us) * SWIFT_BETA_1024 / delay_us);
-	uint64_t window_1024 = (uint64_t)cc->cwnd_segs * 1024 + cc->own[SWIFT_PART_1024] % 1024;
+	uint64_t window_1024 = fractional_window_1024(cc);
 
 	window_1024 -= window_1024 * vcc_min(cut_1024, SWIFT_MAX_CUT_1024) / 1024;
-	cc->cwnd_segs = (uint32_t)(window_1024 / 1024);
-	cc->own[SWIFT_PART_1024] = (uint32_t)(window_1024 % 1024);
-	if (cc->cwnd_segs < floor_segs) {
-		cc->cwnd_segs = floor_segs;
-		cc->own[SWIFT_PART_1024] = 0;
-	}
+	if (!fractional)
+		window_1024 = vcc_max((uint32_t)window_1024, floor_segs * SEGMENT_1024);
+	fractional_set_window(cc, (uint32_t)window_1024);
 	/* Slow start, and what is left of it, ends. */
 	cc->ssthresh_segs = cc->cwnd_segs;
 	cc->credit_bytes = 0;
@@ -132,9 +131,9 @@ VCC_INLINE void swift_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *a
 	bool unmeasured = !target_us || cc->own[SWIFT_UNTIMED] >= SWIFT_UNTIMED_MOST;
 
 	if (unmeasured || delay_us < target_us)
-		reno_on_ack(cc, ack);
+		window_on_ack(cc, ack);
 	else if (ack->timed)
-		swift_cut(cc, delay_us, target_us);
+		swift_cut(cc, ack->fractional, delay_us, target_us);
 }
 
 /* A loss cuts by the most (Swift, algorithm 1), also soon after a decrease. */
@@ -142,15 +141,19 @@ VCC_INLINE void swift_on_congestion(struct vcc_cc_state *cc, enum vcc_congestion
 				    const struct vcc_params *p)
 {
 	(void)cause;
+	if (has_fractions(p)) {
+		fractional_reduce(cc, 1ull << 20);
+		return;
+	}
 	cc->ssthresh_segs = vcc_max(cc->cwnd_segs / 2, vcc_max(p->window_floor_segs, 1));
 	cc->credit_bytes = 0;
-	cc->own[SWIFT_PART_1024] = 0;
+	cc->part_1024 = 0;
 }
 
 VCC_INLINE void swift_on_timeout(struct vcc_cc_state *cc)
 {
 	reno_on_timeout(cc);
-	cc->own[SWIFT_PART_1024] = 0;
+	cc->part_1024 = cc->part_1024 < 0 ? cc->part_1024 : 0;
 	/* The latest sample is of the queue that has caused it. */
 	cc->own[SWIFT_TARGET_US] = 0;
 }
@@ -159,7 +162,7 @@ VCC_INLINE void swift_on_timeout(struct vcc_cc_state *cc)
 VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_on_idle(cc, initial_window_segs);
-	cc->own[SWIFT_PART_1024] = 0;
+	cc->part_1024 = 0;
 	cc->own[SWIFT_TARGET_US] = 0;
 }
 
@@ -167,4 +170,4 @@ VCC_INLINE void swift_on_idle(struct vcc_cc_state *cc, uint32_t initial_window_s
 
 #endif
 VCC_CC(swift, "swift", "Swift's fabric window, led by delay (Kumar et al., 2020)",
-       CC_CONTROLS | CC_TARGET | CC_DELAY, swift)
+       CC_CONTROLS | CC_TARGET | CC_DELAY | CC_FRACTIONS, swift)

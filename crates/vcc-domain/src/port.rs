@@ -9,6 +9,7 @@ mod corrupt;
 mod ended;
 mod granting;
 mod holding;
+mod intervals;
 mod judging;
 mod moving;
 mod pacing;
@@ -26,6 +27,7 @@ pub use accepting::IsnHash;
 use accepting::{Accepting, repeats_handshake};
 pub use granting::Grant;
 use holding::{Holding, ends_held};
+use intervals::Intervals;
 pub use moving::Arrived;
 use receive_ring::Stored;
 use recording::Recorder;
@@ -67,6 +69,7 @@ fn seconds(ns: u64) -> u32 {
 pub struct Port {
     core: Core,
     hold: Holding,
+    intervals: Intervals,
     emitter: Emitter,
     repair: Repair,
     split: Split,
@@ -95,6 +98,7 @@ impl Port {
         let mut port = Port {
             core: Core::new(params, max_flows, buffer.empty()),
             hold: Holding::default(),
+            intervals: Intervals::default(),
             emitter: Emitter::default(),
             repair: Repair::default(),
             split: Split::default(),
@@ -272,6 +276,7 @@ impl Port {
             self.split.next_ack_ns(&self.core),
             self.split.next_reset_ns(),
             self.hold.next_ns(),
+            self.intervals.next_ns(),
             self.thinning.next_ns(),
         ];
         looks.into_iter().flatten().min()
@@ -306,6 +311,7 @@ impl Port {
             self.on_deadline(now_ns, id, out);
         }
         // Behind the timeouts, which reduce windows.
+        self.advance_intervals(out);
         self.advance_pacing(out);
     }
 

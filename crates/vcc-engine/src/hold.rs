@@ -122,6 +122,14 @@ impl FlowState {
         unsafe { native::hold_leaves_bytes(&self.0, &hold.0, &params.0, segment) }
     }
 
+    /// With a window of few segments, and of fractions of one: the time in us until the next may leave; 0: now
+    /// (Swift, 3.6).
+    #[inline]
+    pub fn hold_interval_us(&self, params: &Params, now_us: u32) -> u32 {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::hold_interval_us(&self.0, &params.0, now_us) }
+    }
+
     /// What may be in flight at present, by underlay, cap, pool and the peer's window.
     pub fn hold_leaving_bytes(&self, hold: &Hold, params: &Params) -> u32 {
         // SAFETY: all point to live values of the C types for the length of the call.

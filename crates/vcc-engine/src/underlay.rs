@@ -72,6 +72,11 @@ impl Underlay {
         self.has(sys::CC_TARGET)
     }
 
+    /// May its window be any part of a segment, and below one?
+    pub fn has_fractions(self) -> bool {
+        self.has(sys::CC_FRACTIONS)
+    }
+
     /// Is it led by the path's RTT?
     pub fn heeds_delay(self) -> bool {
         self.has(sys::CC_DELAY)

@@ -126,15 +126,15 @@ fn a_queue_that_fills_at_once_is_a_sample() {
 fn an_underlay_receives_the_target_and_the_floor() {
     let mut conn = Conn::established(params(|p| p.rtt_target_us = 77), 5);
     round_trip(&mut conn, 0, 200);
-    assert_eq!((path(&conn).target_us, path(&conn).floor_segs), (77, 1));
+    assert_eq!((path(&conn).target_us, conn.flow.cc.floor_segs), (77, 1));
     // A peer that sends data delays the ACK of a single segment.
     let data = seg().seq(conn.peer_seq(0)).ack(conn.seq(2 * conn.mss())).len(100).win(PEER_WINDOW);
     conn.guest_gets(data);
     round_trip(&mut conn, 1, 200);
-    assert_eq!(path(&conn).floor_segs, 2);
+    assert_eq!(conn.flow.cc.floor_segs, 2);
     let mut conn = Conn::established(params(|p| p.window_floor_segs = 7), 5);
     round_trip(&mut conn, 0, 200);
-    assert_eq!(path(&conn).floor_segs, 7);
+    assert_eq!(conn.flow.cc.floor_segs, 7);
 }
 
 #[test]

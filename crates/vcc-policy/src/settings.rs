@@ -31,6 +31,7 @@ impl Treatment {
 }
 
 const MIGRATABLE: &str = "migratable";
+const FLOOR: &str = "window_floor_segments";
 
 impl Settings {
     pub fn set(&mut self, key: &'static Key, value: Value) {
@@ -90,6 +91,7 @@ impl Settings {
             complaints.extend(unmet);
         }
         complaints.extend(self.promised(surface));
+        complaints.extend(self.floor_below_segment(surface));
         complaints.extend(self.below_the_floor(surface, pool_window_bytes));
         complaints
     }
@@ -269,6 +271,31 @@ impl Settings {
         Some(Complaint { key, severity: Severity::Warning, message })
     }
 
+    /// A window below one segment is kept by sending less often, so the guest's segments have to be held, by an
+    /// underlay that knows such windows.
+    fn floor_below_segment(&self, surface: Surface) -> Option<Complaint> {
+        if self.number(FLOOR) != Some(0) {
+            return None;
+        }
+        let floor = surface.setting(FLOOR, "0");
+        let treatment = self.treatment();
+        let underlay = treatment.underlay();
+        let message = if treatment.params.0.act == Act::Window.number() {
+            let acts = [Act::Hold, Act::Split].map(|act| format!("\"{}\"", act.name()));
+            let [hold, split] = acts.map(|act| surface.setting("act", &act));
+            format!("{floor} needs {hold} or {split}, where segments can wait")
+        } else if !underlay.has_fractions() {
+            let known: Vec<Underlay> = Underlay::all().filter(|it| it.has_fractions()).collect();
+            let known = listing(&known, ", ");
+            format!(
+                "{floor} needs an underlay that has windows below one segment ({known}), not {underlay}"
+            )
+        } else {
+            return None;
+        };
+        Some(Complaint { key: Key::named(FLOOR)?, severity: Severity::Error, message })
+    }
+
     /// Limits that never hold because the floor takes precedence.
     fn below_the_floor(
         &self,
@@ -278,7 +305,6 @@ impl Settings {
         /// The default MSS for IPv4 (RFC 9293, 3.7.1), which every host can receive; segments are
         /// hardly ever smaller.
         const SMALLEST_SEGMENT_BYTES: u32 = 536;
-        const FLOOR: &str = "window_floor_segments";
         let floor_segs = self.number(FLOOR).unwrap_or(0);
         let floor_bytes = floor_segs.saturating_mul(SMALLEST_SEGMENT_BYTES);
         let cap = self.number("window_cap").map(|bytes| {

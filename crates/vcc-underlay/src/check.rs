@@ -86,7 +86,6 @@ fn path_measured(path: &mut sys::vcc_path, random: &mut Random) {
     path.rtt_min_us = random.upto(path.rtt_least_us);
     path.rate_bytes_per_ms = random.upto(u32::MAX);
     path.target_us = if random.one_in(2) { 0 } else { random.upto(u32::MAX) };
-    path.floor_segs = random.upto(1000);
 }
 
 /// `twin`: the hook with the deliberate fault.

@@ -375,8 +375,9 @@ fn whatever_an_underlay_leaves_the_engine_bounds_it() {
                     least_since_us: next(),
                     rate_bytes_per_ms: next(),
                     target_us: next(),
-                    floor_segs: next(),
                 },
+                floor_segs: next() as u16,
+                part_1024: next() as i16,
             };
         }
     }

@@ -55,6 +55,8 @@ pub(crate) struct Held {
     pub is_ack_due: bool,
     /// Data waits for the rate of all the guest's connections.
     pub is_paced: bool,
+    /// When the next segment of a window below one leaves.
+    pub interval_ns: Option<u64>,
     /// An ACK to the guest waits until it reads its ring.
     pub late_ack: Option<Box<LateAck>>,
     /// In the ledger.

@@ -168,7 +168,7 @@ impl Holding {
         let now_us = core.now_us();
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return 0 };
         let Some(front) = held.queue.front() else { return 0 };
-        let mut as_sent = *front.segment();
+        let mut as_sent = Segment { now_us, ..*front.segment() };
         let limit_bytes = held.path.limit_bytes(&front.parsed, now_us);
         if let Some(limit_bytes) = limit_bytes {
             as_sent.seg_bytes = limit_bytes;

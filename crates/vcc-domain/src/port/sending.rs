@@ -217,6 +217,7 @@ impl Port {
             self.leave_as(id, leaving.frame, &leaving.parsed, out);
         }
         self.repair.arm(&mut self.core, id);
+        self.intervals.arm(&mut self.core, id);
     }
 
     /// Sends lost segments again, as far as the windows admit.
@@ -252,6 +253,14 @@ impl Port {
                 Expired::Again(at) => self.send_again(id, at, out),
                 Expired::Empty(frame, seq) => self.leave_empty(id, frame, seq, out),
             }
+            self.send_waiting(id, out);
+            self.split.record(&mut self.core, id);
+        }
+    }
+
+    /// Sends the segments whose time has come.
+    pub(super) fn advance_intervals(&mut self, out: &mut Out) {
+        while let Some(id) = self.intervals.next_due(&mut self.core) {
             self.send_waiting(id, out);
             self.split.record(&mut self.core, id);
         }

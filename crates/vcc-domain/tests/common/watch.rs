@@ -243,7 +243,10 @@ impl Connection {
         let sacked_bytes = (i64::from(flow.dupacks) * mss_bytes).min(flight_bytes);
         let in_network_bytes = flight_bytes - sacked_bytes;
         let unit_bytes = segment.payload.len() as i64;
-        let window_bytes = (i64::from(flow.cc.cwnd_segs) * mss_bytes).max(unit_bytes);
+        // The part of a segment beyond a window of one is a segment, which leaves in its time.
+        let has_part = port.params().0.window_floor_segs == 0 && flow.cc.part_1024 > 0;
+        let window_segs = flow.cc.cwnd_segs + u32::from(has_part && flow.cc.cwnd_segs == 1);
+        let window_bytes = (i64::from(window_segs) * mss_bytes).max(unit_bytes);
         assert!(
             in_network_bytes <= window_bytes + slack_bytes
                 || u32::from(flow.stage) == sys::STAGE_CLOSED,

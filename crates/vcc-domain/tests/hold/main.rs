@@ -10,6 +10,7 @@ mod buffer_share;
 mod close;
 mod ends;
 mod flood;
+mod fractional;
 mod granting;
 mod moving;
 mod out_of_order;

@@ -1,6 +1,7 @@
 //! DCTCP (RFC 8257) and DCTCP with priorities (AC/DC, equation 1), against independent models.
 
 mod alpha;
+mod fractional;
 mod late;
 mod model;
 mod others;

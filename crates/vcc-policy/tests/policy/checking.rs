@@ -96,7 +96,7 @@ fn invalid_values() {
         ("underlay = \"dctcp-priority\"\npriority = 0x2", "must be a number from 0 to 1"),
         ("rate_cap = \"1K\"", "must be 8K to 34000G"),
         ("window_max = \"1K\"", "must be 64K to 1G"),
-        ("window_floor_segments = 0", "must be a number from 1 to 1000, not 0"),
+        ("window_floor_segments = 1001", "must be a number from 0 to 1000, not 1001"),
         ("rto_min = 200", "must be a time with its unit, like \"10ms\", not an integer"),
         ("rto_min = \"2h\"", "must be 1ms to 1min"),
         ("idle_established = \"25d\"", "must be 1min to 24d"),
@@ -390,6 +390,15 @@ fn ways_to_act_that_have_no_effect() {
     };
     for (lines, expected) in [
         ("retransmit = true", "`retransmit` has no effect without `act = \"hold\"`"),
+        (
+            "underlay = \"dctcp\"\nwindow_floor_segments = 0",
+            "`window_floor_segments = 0` needs `act = \"hold\"` or `act = \"split\"`, where segments can wait",
+        ),
+        (
+            "act = \"hold\"\nunderlay = \"cubic\"\nwindow_floor_segments = 0",
+            "`window_floor_segments = 0` needs an underlay that has windows below one segment \
+             (dctcp, dctcp-priority, swift), not cubic",
+        ),
         (
             "act = \"split\"\nretransmit = true",
             "`retransmit` has no effect without `act = \"hold\"`",
