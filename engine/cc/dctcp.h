@@ -7,7 +7,7 @@
 #define VCC_CC_DCTCP_H
 
 #include "../seq.h"
-#include "fractional_window.h"
+#include "reno.h"
 
 #define DCTCP_ALPHA_ONE CC_ALPHA_ONE
 /* g = 1/16 (RFC 8257, 4.2). */

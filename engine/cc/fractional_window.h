@@ -14,7 +14,7 @@
 #ifndef VCC_CC_FRACTIONAL_WINDOW_H
 #define VCC_CC_FRACTIONAL_WINDOW_H
 
-#include "reno.h"
+#include "hooks.h"
 
 #define SEGMENT_1024 1024u
 /* The least window: a segment in 64 round trips. */
@@ -103,15 +103,6 @@ VCC_INLINE void fractional_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_a
 	if (more_1024 > GROWTH_ACK_1024)
 		more_1024 = GROWTH_ACK_1024;
 	fractional_set_window(cc, window_1024 + (uint32_t)more_1024);
-}
-
-/* Growth by the treatment: in fractions, or Reno's. */
-VCC_INLINE void window_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
-{
-	if (ack->fractional)
-		fractional_on_ack(cc, ack);
-	else
-		reno_on_ack(cc, ack);
 }
 
 /* Reduces by `share` / 2^21, without a floor of one segment. */

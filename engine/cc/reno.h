@@ -3,7 +3,7 @@
 #ifndef VCC_CC_RENO_H
 #define VCC_CC_RENO_H
 
-#include "hooks.h"
+#include "fractional_window.h"
 
 /* Minimum of ssthresh (RFC 5681, 3.1). */
 #define RENO_MIN_SSTHRESH_SEGS 2u
@@ -79,6 +79,15 @@ VCC_INLINE void reno_on_mss(struct vcc_cc_state *cc, uint32_t from_bytes, uint32
 	(void)cc;
 	(void)from_bytes;
 	(void)to_bytes;
+}
+
+/* Growth by the treatment: in fractions, or Reno's. */
+VCC_INLINE void window_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_ack *ack)
+{
+	if (ack->fractional)
+		fractional_on_ack(cc, ack);
+	else
+		reno_on_ack(cc, ack);
 }
 
 #endif

@@ -18,7 +18,7 @@
 #ifndef VCC_CC_SWIFT_H
 #define VCC_CC_SWIFT_H
 
-#include "fractional_window.h"
+#include "reno.h"
 
 /* Fractions are in 1/1024: beta (Swift, 3.3), and the most by which a decrease shortens. */
 #define SWIFT_BETA_1024	   819u
