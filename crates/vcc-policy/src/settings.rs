@@ -283,7 +283,9 @@ impl Settings {
         let message = if treatment.params.0.act == Act::Window.number() {
             let acts = [Act::Hold, Act::Split].map(|act| format!("\"{}\"", act.name()));
             let [hold, split] = acts.map(|act| surface.setting("act", &act));
-            format!("{floor} needs {hold} or {split}, where segments can wait")
+            format!(
+                "{floor} needs {hold} or {split}, at a port of `vcc domain`: there, segments can wait"
+            )
         } else if !underlay.has_fractions() {
             let known: Vec<Underlay> = Underlay::all().filter(|it| it.has_fractions()).collect();
             let known = listing(&known, ", ");

@@ -69,7 +69,11 @@ fn values_out_of_range() {
         ("attach nowhere0 --window-cap 0", "must be 1 to 4294967295, not 0"),
         ("attach nowhere0 --rate-cap fast", "a rate is a number of bits per second"),
         ("attach nowhere0 --rate-cap 1K", "8K to"),
-        ("attach nowhere0 --window-floor-segments 0", "a number from 1 to 1000, not 0"),
+        ("attach nowhere0 --window-floor-segments 1001", "a number from 0 to 1000, not 1001"),
+        (
+            "attach nowhere0 --window-floor-segments 0",
+            "--window-floor-segments 0 needs --act hold or --act split, at a port of `vcc domain`",
+        ),
         (
             "attach nowhere0 --window-floor-segments 100 --window-cap 50K",
             "--window-floor-segments 100, at least 53600 bytes, exceeds --window-cap 50K",
