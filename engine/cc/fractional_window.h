@@ -28,7 +28,7 @@
 /* More quiet round trips do not matter, in 1/1024. */
 #define QUIET_MAX_1024 (64u << 10)
 
-/* Has the treatment fractional windows? `p` without a floor is that of no other shell. */
+/* Has the treatment fractional windows? Only a shell that holds segments can pace them. */
 VCC_INLINE bool has_fractions(const struct vcc_params *p)
 {
 	return !p->window_floor_segs && (p->act == ACT_HOLD || p->act == ACT_SPLIT);
@@ -83,10 +83,6 @@ VCC_INLINE void fractional_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_a
 
 	if (!ack->window_limited || !ack->mss_bytes)
 		return;
-	uint64_t window_bytes = (uint64_t)window_1024 * ack->mss_bytes / SEGMENT_1024;
-	uint64_t rounds_1024 =
-	    (uint64_t)ack->acked_bytes * SEGMENT_1024 / vcc_max((uint32_t)window_bytes, 1);
-
 	if (cc->cwnd_segs < cc->ssthresh_segs) {
 		/* Slow start (RFC 5681, 3.1). */
 		uint64_t more_1024 = (uint64_t)ack->acked_bytes * SEGMENT_1024 / ack->mss_bytes;
@@ -94,6 +90,9 @@ VCC_INLINE void fractional_on_ack(struct vcc_cc_state *cc, const struct vcc_cc_a
 		fractional_set_window(cc, window_1024 + vcc_min((uint32_t)more_1024, window_1024));
 		return;
 	}
+	uint64_t window_bytes = (uint64_t)window_1024 * ack->mss_bytes / SEGMENT_1024;
+	uint64_t rounds_1024 =
+	    (uint64_t)ack->acked_bytes * SEGMENT_1024 / vcc_max((uint32_t)window_bytes, 1);
 	uint32_t doublings =
 	    vcc_min(cc->credit_bytes / SEGMENT_1024 >> QUIET_ROUNDS_SHIFT, GROWTH_DOUBLINGS);
 	uint64_t more_1024 = rounds_1024 * (GROWTH_LEAST_1024 << doublings) / SEGMENT_1024;

@@ -77,7 +77,6 @@ VCC_INLINE uint32_t swift_target_us(const struct vcc_cc_state *cc)
 VCC_INLINE void swift_init(struct vcc_cc_state *cc, uint32_t initial_window_segs)
 {
 	reno_init(cc, initial_window_segs);
-	cc->part_1024 = 0;
 	cc->own[SWIFT_TARGET_US] = 0;
 	cc->own[SWIFT_LEAST_US] = 0;
 	cc->own[SWIFT_UNTIMED] = 0;

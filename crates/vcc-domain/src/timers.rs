@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use vcc_engine::FlowKey;
 
+use crate::table::{Entry, FlowId, Table};
+
 /// In order of time, then of key. One that a flow no longer knows of goes off for nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Timers(BTreeSet<(u64, FlowKey)>);
@@ -31,9 +33,26 @@ impl Timers {
         }
     }
 
+    /// The next flow whose timer, which is `own_ns` of its entry, has gone off.
+    pub(crate) fn next_due(
+        &mut self,
+        table: &mut Table,
+        now_ns: u64,
+        own_ns: impl Fn(&mut Entry) -> &mut Option<u64>,
+    ) -> Option<FlowId> {
+        while let Some((at_ns, key)) = self.pop(now_ns) {
+            let Some(id) = table.find(&key) else { continue };
+            let Some(entry) = table.get_mut(id) else { continue };
+            if own_ns(entry).take_if(|own_ns| *own_ns == at_ns).is_some() {
+                return Some(id);
+            }
+        }
+        None
+    }
+
     /// The first one that has gone off: when it was to, and its flow, which still has it if it is set
     /// to that time.
-    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(u64, FlowKey)> {
+    fn pop(&mut self, now_ns: u64) -> Option<(u64, FlowKey)> {
         let (at_ns, _) = self.0.first()?;
         if *at_ns > now_ns { None } else { self.0.pop_first() }
     }

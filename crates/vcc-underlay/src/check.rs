@@ -79,13 +79,15 @@ impl Random {
     }
 }
 
-/// What the engine may have measured (engine/path.h).
-fn path_measured(path: &mut sys::vcc_path, random: &mut Random) {
+/// What the engine may have measured, and the floor (engine/path.h).
+fn path_measured(cc: &mut sys::vcc_cc_state, random: &mut Random) {
+    let path = &mut cc.path;
     path.rtt_us = random.upto(30_000_000);
     path.rtt_least_us = random.upto(path.rtt_us);
     path.rtt_min_us = random.upto(path.rtt_least_us);
     path.rate_bytes_per_ms = random.upto(u32::MAX);
     path.target_us = if random.one_in(2) { 0 } else { random.upto(u32::MAX) };
+    cc.floor_segs = random.upto(1000) as u16;
 }
 
 /// `twin`: the hook with the deliberate fault.
@@ -114,7 +116,7 @@ fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, 
         let marked_bytes = if random.one_in(2) { 0 } else { random.upto(1 << 20) };
         let timed = random.one_in(4);
         if timed {
-            path_measured(&mut cc.path, &mut random);
+            path_measured(&mut cc, &mut random);
         }
         now_us = now_us.wrapping_add(random.upto(10_000_000));
         snd_una = snd_una.wrapping_add(acked_bytes);
@@ -129,6 +131,7 @@ fn run(machine: &Machine, traits: u32, twin: Option<u32>) -> Result<(), (Fault, 
             snd_nxt: snd_una.wrapping_add(random.upto(1 << 30)),
             window_limited: random.one_in(2),
             timed,
+            fractional: random.one_in(2),
             ..Default::default()
         };
         let before = cc;

@@ -55,7 +55,7 @@ pub(crate) struct Held {
     pub is_ack_due: bool,
     /// Data waits for the rate of all the guest's connections.
     pub is_paced: bool,
-    /// When the next segment of a window below one leaves.
+    /// When the next segment of a paced window leaves.
     pub interval_ns: Option<u64>,
     /// An ACK to the guest waits until it reads its ring.
     pub late_ack: Option<Box<LateAck>>,

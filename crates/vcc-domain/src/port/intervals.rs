@@ -1,5 +1,5 @@
-//! Connections whose windows are below one segment (`engine/cc/below_segment.h`): their segments leave one by
-//! one, each in its time.
+//! Connections whose windows are paced (`engine/cc/fractional_window.h`): their segments leave one by one, each
+//! in its time.
 
 use super::NS_PER_US;
 use super::core::Core;
@@ -32,14 +32,6 @@ impl Intervals {
 
     /// The next flow whose time has come.
     pub(super) fn next_due(&mut self, core: &mut Core) -> Option<FlowId> {
-        while let Some((at_ns, key)) = self.0.pop(core.now_ns) {
-            let Some(id) = core.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = core.table.get_mut(id) else { continue };
-            if held.interval_ns == Some(at_ns) {
-                held.interval_ns = None;
-                return Some(id);
-            }
-        }
-        None
+        self.0.next_due(&mut core.table, core.now_ns, |entry| &mut entry.held.interval_ns)
     }
 }

@@ -224,15 +224,7 @@ impl Repair {
 
     /// The next flow whose timer has gone off.
     pub(super) fn next_due(&mut self, core: &mut Core) -> Option<FlowId> {
-        while let Some((at_ns, key)) = self.timers.pop(core.now_ns) {
-            let Some(id) = core.table.find(&key) else { continue };
-            let Some(Entry { held, .. }) = core.table.get_mut(id) else { continue };
-            if held.sent.timer_ns == Some(at_ns) {
-                held.sent.timer_ns = None;
-                return Some(id);
-            }
-        }
-        None
+        self.timers.next_due(&mut core.table, core.now_ns, |entry| &mut entry.held.sent.timer_ns)
     }
 
     /// Acts on the timer of a flow, if it has expired.

@@ -312,15 +312,7 @@ impl Snooping {
     /// The next flow whose timer has gone off. An acknowledgement of it may be due, or promised data
     /// that the guest must be given again; [`Snooping::set_timer`] must follow.
     pub(super) fn next_due(&mut self, core: &mut Core) -> Option<FlowId> {
-        while let Some((at_ns, key)) = self.timers.pop(core.now_ns) {
-            let Some(id) = core.table.find(&key) else { continue };
-            let Some(Entry { snooped, .. }) = core.table.get_mut(id) else { continue };
-            if snooped.timer_ns == Some(at_ns) {
-                snooped.timer_ns = None;
-                return Some(id);
-            }
-        }
-        None
+        self.timers.next_due(&mut core.table, core.now_ns, |entry| &mut entry.snooped.timer_ns)
     }
 
     /// Has the time of a delayed acknowledgement come, which is still due?
