@@ -12,6 +12,7 @@
 #include "events.h"
 #include "fack.h"
 #include "fack_tunnel.h"
+#include "departure.h"
 #include "fast_path.h"
 #include "fragment.h"
 #include "parse_tunnel.h"
@@ -158,6 +159,8 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 	}
 	if (dir == FROM_GUEST && a->emit == EMIT_FACK)
 		send_report(skb, fr, port);
+	if (dir == TO_GUEST && a->delay_us)
+		depart_after(skb, a->delay_us);
 	return VERDICT_PASS;
 }
 

@@ -9,15 +9,20 @@
 #define VCC_CLOCK_H
 
 #include "delay.h"
+#include "pacing.h"
 #include "rcv_rtt.h"
 
 /* The modelled sender's timers are so many ticks long, or its segments need the exact time. */
 #define TIMER_TICKS_MIN 16u
 
-/* A loaded underlay may use the time for any purpose (cc/loaded.h). */
+/*
+ * A loaded underlay may use the time for any purpose (cc/loaded.h), and a pace is shorter than a
+ * tick.
+ */
 VCC_INLINE bool bears_ticks(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return rto_least_us(p) >= TIMER_TICKS_MIN * TICK_MAX_US && f->underlay < UNDERLAY_LOADED;
+	return rto_least_us(p) >= TIMER_TICKS_MIN * TICK_MAX_US && f->underlay < UNDERLAY_LOADED &&
+	       !paces(f, p);
 }
 
 /* From-guest: does the segment answer what the guest was asked, and is the wait a sample? */

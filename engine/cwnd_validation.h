@@ -7,6 +7,7 @@
 #ifndef VCC_CWND_VALIDATION_H
 #define VCC_CWND_VALIDATION_H
 
+#include "pacing.h"
 #include "sequence_tracking.h"
 #include "treatment.h"
 
@@ -49,16 +50,17 @@ VCC_INLINE bool window_limited(const struct vcc_flow *f)
 
 /*
  * snd_nxt of the modelled sender when it gets an ACK of `acked_bytes`. It has answered each earlier
- * ACK at once. A guest may take ACKs from its ring in batches, so that a whole batch passes the
- * port before the guest answers its first; what they have admitted is as good as sent if the guest
- * fills its window. Less than a segment of it may stay unsent.
+ * ACK at once, unless it paces its segments. A guest may take ACKs from its ring in batches, so
+ * that a whole batch passes the port before the guest answers its first; what they have admitted is
+ * as good as sent if the guest fills its window. Less than a segment of it may stay unsent.
  */
 VCC_INLINE uint32_t snd_nxt_due(const struct vcc_flow *f, const struct vcc_params *p,
 				uint32_t acked_bytes)
 {
 	uint32_t end = f->snd_una - acked_bytes + f->cc.cwnd_segs * f->mss_bytes;
 
-	if (!acts_by_window(f, p) || !(f->flags & FLOW_WINDOW_LIMITED) || !(f->sends & SENDS_MORE))
+	if (!acts_by_window(f, p) || paces(f, p) || !(f->flags & FLOW_WINDOW_LIMITED) ||
+	    !(f->sends & SENDS_MORE))
 		return f->snd_nxt;
 	return seq_max(f->snd_nxt, seq_min(f->right_edge, end));
 }

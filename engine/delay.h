@@ -218,6 +218,8 @@ VCC_INLINE void delay_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 		guest_asked(f, ASKED_ACK, f->asked_seq, s);
 	} else if (f->asked == ASKED_NOTHING && admits_data(f, s, news, edge)) {
 		guest_asked(f, ASKED_DATA, f->snd_nxt, s);
+		/* The port's own wait is not the guest's. */
+		f->asked_us += a->delay_us;
 	}
 }
 

@@ -122,7 +122,7 @@ VCC_INLINE bool is_predicted_to_guest(const struct vcc_flow *f, const struct vcc
 
 	return is_plain(s, ace, options) && is_fast_path_eligible(f, p) &&
 	       (f->flags & FLOW_WINDOW_SHOWN) && (acked_bytes || s->payload_bytes) &&
-	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) &&
+	       acked_bytes <= flight_bytes(f) && in_guests_window(f, s) && !paces(f, p) &&
 	       (f->accecn ? is_predicted_count(f, s, acked_bytes) : is_predicted_report(f, s));
 }
 

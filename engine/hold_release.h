@@ -8,6 +8,7 @@
 
 #include "hold_buffer.h"
 #include "engine.h"
+#include "pacing.h"
 
 /*
  * The fate of a segment from the guest, by its bytes in sequence: some were released before and
@@ -150,26 +151,6 @@ VCC_INLINE uint32_t hold_seq(const struct vcc_flow *f, const struct vcc_hold *h,
 	return h->begun && (ends || empty) ? seq_min(s->seq, f->snd_nxt) : s->seq;
 }
 
-/* The longest time between two segments of a paced window. */
-#define SEGMENT_INTERVAL_MAX_US 1000000u
-
-/*
- * A window that is paced (cc/fractional_window.h): the time until the next segment may leave, in us
- * (Swift, 3.6). 0: now.
- */
-VCC_INLINE uint32_t hold_interval_us(const struct vcc_flow *f, const struct vcc_params *p,
-				     uint32_t now_us)
-{
-	if (!paces(f, p))
-		return 0;
-	uint64_t interval_us =
-	    (uint64_t)(f->srtt_us8 >> 3) * SEGMENT_1024 / fractional_window_1024(&f->cc);
-
-	if (interval_us > SEGMENT_INTERVAL_MAX_US)
-		interval_us = SEGMENT_INTERVAL_MAX_US;
-	return vcc_sub_floor0((uint32_t)interval_us, elapsed_us(f->sent_us, now_us));
-}
-
 /* Segments until the burst of a native sender would end (push.h). */
 VCC_INLINE uint32_t burst_left_segs(const struct vcc_flow *f, const struct vcc_params *p)
 {
@@ -201,7 +182,7 @@ VCC_INLINE uint32_t hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 		if (!flight_bytes(f) && !seq_after(s->seq, f->snd_nxt))
 			window_bytes = vcc_max(window_bytes, unit_bytes);
 		if (paces(f, p))
-			window_bytes = hold_interval_us(f, p, (uint32_t)s->now_us)
+			window_bytes = segment_interval_us(f, p, (uint32_t)s->now_us)
 					   ? 0
 					   : vcc_min(window_bytes, unit_bytes);
 		/* A FIN takes no room in a congestion window. */

@@ -7,6 +7,7 @@
 #include "arrival.h"
 #include "fragments.h"
 #include "handshake.h"
+#include "pacing.h"
 #include "path.h"
 #include "pool.h"
 #include "rcv_rtt.h"
@@ -41,6 +42,8 @@ VCC_INLINE void enforce(struct vcc_flow *f, const struct vcc_params *p, const st
 		count_drop(f);
 	}
 	window_note(f, s, a->window);
+	if (a->verdict == VCC_PASS)
+		a->delay_us = ack_delay_us(f, p, s, news->acked_bytes);
 }
 
 /* An ACK at the highest acknowledgement seen: its window and marks are current. */

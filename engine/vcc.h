@@ -147,6 +147,7 @@ struct vcc_action {
 	uint32_t deadline_ms;	      /* vcc_deadline only: time until the next call */
 	uint32_t fabric_us;	      /* a sample of the fabric's delay (delay.h), or 0 */
 	uint32_t guest_us;	      /* a sample of the guest's, or 0 */
+	uint32_t delay_us;	      /* vcc_to_guest only: pass it so much later (pacing.h) */
 	struct vcc_feedback feedback; /* with EMIT_PACK and EMIT_FACK */
 };
 
@@ -540,7 +541,7 @@ struct vcc_params {
 	uint16_t beta_1024; /* priority of dctcp-priority (AC/DC, equation 1): 0 to BETA_ONE */
 	uint8_t emit;	    /* bool: send duplicate ACKs and window updates to the guest (emit.h) */
 	uint8_t undo;	    /* bool: undo a reduction that DSACK proves spurious */
-	uint32_t window_floor_segs;	/* minimum of a shown window; at least 1 */
+	uint32_t window_floor_segs;	/* minimum of a shown window; 0: fractional_window.h */
 	uint32_t initial_window_segs;	/* RFC 6928 */
 	uint32_t window_max_bytes;	/* largest window that is shown exactly */
 	uint32_t window_cap_bytes;	/* maximum of a window; 0: none */

@@ -3,6 +3,7 @@
 #ifndef VCC_WINDOW_CAP_H
 #define VCC_WINDOW_CAP_H
 
+#include "pacing.h"
 #include "treatment.h"
 #include "window.h"
 
@@ -26,18 +27,6 @@ VCC_INLINE uint32_t cap_segs(const struct vcc_flow *f, const struct vcc_params *
 	if (!p->window_cap_bytes && !p->rate_cap_bytes_per_ms)
 		return granted_segs;
 	return vcc_min(granted_segs, vcc_max(segs_within(f, cap_bytes(f, p)), 1));
-}
-
-/* Is the window any fraction of a segment? A peer that sends delays the ACK of one (prr.h). */
-VCC_INLINE bool is_fractional(const struct vcc_flow *f, const struct vcc_params *p)
-{
-	return has_fractions(p) && !f->peer_sends;
-}
-
-/* Do segments leave one by one, in intervals? */
-VCC_INLINE bool paces(const struct vcc_flow *f, const struct vcc_params *p)
-{
-	return is_fractional(f, p) && is_paced_window(&f->cc);
 }
 
 /* The underlay's window in segments. The pace sees to it that all of the last is not used. */

@@ -58,8 +58,8 @@ static struct vcc_params any_params(void)
 			 p.guest_ecn <= GUEST_ECN_OVERRIDE && p.beta_1024 <= BETA_ONE &&
 			 p.act <= ACT_SPLIT && p.receive <= RECEIVE_ACCEPT &&
 			 p.on_full <= ON_FULL_DROP && p.on_unknown <= ON_UNKNOWN_PASS);
-	__CPROVER_assume(p.window_floor_segs >= 1 && p.window_floor_segs <= 1000 &&
-			 p.initial_window_segs >= 1 && p.initial_window_segs <= 1000);
+	__CPROVER_assume(p.window_floor_segs <= 1000 && p.initial_window_segs >= 1 &&
+			 p.initial_window_segs <= 1000);
 	__CPROVER_assume(p.window_max_bytes >= 1 << 16 && p.window_max_bytes <= 1 << 30);
 	__CPROVER_assume(p.rto_min_us >= 1000 && p.rto_min_us <= 60000000);
 	return p;

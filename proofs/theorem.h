@@ -104,7 +104,8 @@ static struct vcc_params papers_params(void)
 	p.prr = p.undo = p.emit = p.police = 0;
 	p.pool_weight = 0;
 	p.window_cap_bytes = p.rate_cap_bytes_per_ms = 0;
-	__CPROVER_assume(p.window_floor_segs <= MIN_SSTHRESH_SEGS && p.initial_window_segs >= 2);
+	__CPROVER_assume(p.window_floor_segs >= 1 && p.window_floor_segs <= MIN_SSTHRESH_SEGS &&
+			 p.initial_window_segs >= 2);
 	return p;
 }
 

@@ -25,7 +25,7 @@ suites='bookworm bookworm-backports trixie trixie-backports sid'
 # TCX, to which vcc attaches, is of 6.6.
 oldest=6.12
 # What some kernel has built in is no module there.
-modules='veth bridge dummy tun sch_tbf sch_red sch_fq_codel sch_netem sch_ingress tcp_dctcp tcp_cubic
+modules='veth bridge dummy tun sch_tbf sch_red sch_fq_codel sch_fq sch_netem sch_ingress tcp_dctcp tcp_cubic
 tcp_diag'
 
 fail() {

@@ -439,10 +439,10 @@ uint32_t vcc_native_hold_leaves_bytes(const struct vcc_flow *f, const struct vcc
 	return hold_leaves_bytes(f, h, p, s);
 }
 
-uint32_t vcc_native_hold_interval_us(const struct vcc_flow *f, const struct vcc_params *p,
-				     uint32_t now_us)
+uint32_t vcc_native_segment_interval_us(const struct vcc_flow *f, const struct vcc_params *p,
+					uint32_t now_us)
 {
-	return hold_interval_us(f, p, now_us);
+	return segment_interval_us(f, p, now_us);
 }
 
 uint32_t vcc_native_hold_leaving_edge(const struct vcc_flow *f, const struct vcc_hold *h,

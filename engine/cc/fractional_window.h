@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Windows in fractions of a segment, and below one (AC/DC, 3.3; Swift, 3.6), where the treatment
- * has no floor and the shell holds segments: with less than one, it sends a segment every 1 /
- * window round trips (hold_release.h). The window is cwnd_segs + part_1024 / 1024, and cwnd_segs is
- * at least 1.
+ * has no floor: with less than one, a segment leaves every 1 / window round trips (pacing.h). The
+ * window is cwnd_segs + part_1024 / 1024, and cwnd_segs is at least 1.
  *
  * Many flows meet here. If each grew by a segment in a round trip (RFC 5681, 3.1), N flows would
  * add N segments to the queue at a time. So growth begins at 1/64 of a segment in a round trip,
@@ -28,10 +27,10 @@
 /* More quiet round trips do not matter, in 1/1024. */
 #define QUIET_MAX_1024 (64u << 10)
 
-/* Has the treatment fractional windows? Only a shell that holds segments can pace them. */
+/* Has the treatment fractional windows? */
 VCC_INLINE bool has_fractions(const struct vcc_params *p)
 {
-	return !p->window_floor_segs && (p->act == ACT_HOLD || p->act == ACT_SPLIT);
+	return !p->window_floor_segs;
 }
 
 VCC_INLINE uint32_t fractional_window_1024(const struct vcc_cc_state *cc)

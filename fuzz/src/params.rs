@@ -30,7 +30,7 @@ pub fn params(input: &mut Input, pool_bytes: u32) -> Params {
         p.accecn = 1 - bit(14);
         if bit(11) != 0 {
             p.beta_1024 = input.u16() % (sys::BETA_ONE as u16 + 1);
-            p.window_floor_segs = input.pick(&[1, 2, 1000]);
+            p.window_floor_segs = input.pick(&[1, 0, 2, 1000]);
             p.initial_window_segs = input.pick(&[10, 1, 3, 1000]);
             p.window_max_bytes = input.pick(&[2 << 20, 1 << 16, 1 << 30]);
             p.window_cap_bytes = input.pick(&[0, 1, 3000, 1 << 20, u32::MAX]);

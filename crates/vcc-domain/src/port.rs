@@ -4,6 +4,7 @@
 //! through them, and does what concerns several.
 
 mod accepting;
+mod ack_pacing;
 mod core;
 mod corrupt;
 mod ended;
@@ -25,6 +26,7 @@ mod thinning;
 use self::core::Core;
 pub use accepting::IsnHash;
 use accepting::{Accepting, repeats_handshake};
+use ack_pacing::AckPacing;
 pub use granting::Grant;
 use holding::{Holding, ends_held};
 use intervals::Intervals;
@@ -76,6 +78,7 @@ pub struct Port {
     snooping: Snooping,
     accepting: Accepting,
     thinning: Thinning,
+    ack_pacing: AckPacing,
     recorder: Recorder,
 }
 
@@ -105,6 +108,7 @@ impl Port {
             snooping: Snooping::default(),
             accepting: Accepting::default(),
             thinning: Thinning::default(),
+            ack_pacing: AckPacing::default(),
             recorder: Recorder::default(),
         };
         port.note_treatments();
@@ -244,6 +248,10 @@ impl Port {
             verdict =
                 self.thinning.thin(&mut self.core, id, (frame, parsed), &action, last, to_guest);
         }
+        if verdict == Verdict::Pass && action.delay_us > 0 {
+            let due_ns = self.core.now_ns + u64::from(action.delay_us) * NS_PER_US;
+            verdict = self.ack_pacing.delay(due_ns, frame);
+        }
         if u32::from(parsed.segment.flags) & sys::TCP_SYN != 0 {
             self.snooping.peer_syn(&mut self.core, id, parsed, action.strip != 0);
             self.open(id, out);
@@ -278,6 +286,7 @@ impl Port {
             self.hold.next_ns(),
             self.intervals.next_ns(),
             self.thinning.next_ns(),
+            self.ack_pacing.next_ns(),
         ];
         looks.into_iter().flatten().min()
     }
@@ -301,6 +310,7 @@ impl Port {
         self.send_acks(out);
         self.reset_again(out);
         self.thinning.advance(&mut self.core, &mut out.to_guest);
+        self.ack_pacing.advance(now_ns, &mut out.to_guest);
         let to_guest = &mut out.to_guest;
         let table = &self.core.table;
         let flow_of = |key: &FlowKey| table.of_key(key).map(|entry| &entry.state);

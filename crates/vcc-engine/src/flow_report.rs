@@ -75,6 +75,12 @@ impl FlowState {
         self.is_managed().then_some(self.cc.cwnd_segs)
     }
 
+    /// The same, with the part of a segment that a window without a floor may have, or lack.
+    pub fn cwnd_with_part(&self) -> Option<f64> {
+        let part = f64::from(self.cc.part_1024) / f64::from(sys::SEGMENT_1024);
+        Some(f64::from(self.cwnd_segs()?) + part)
+    }
+
     /// None if it is not computed, or before the first congestion.
     pub fn ssthresh_segs(&self) -> Option<u32> {
         let ssthresh_segs = self.cc.ssthresh_segs;

@@ -125,9 +125,9 @@ impl FlowState {
     /// With a window of few segments, and of fractions of one: the time in us until the next may leave; 0: now
     /// (Swift, 3.6).
     #[inline]
-    pub fn hold_interval_us(&self, params: &Params, now_us: u32) -> u32 {
+    pub fn segment_interval_us(&self, params: &Params, now_us: u32) -> u32 {
         // SAFETY: both point to live values of the C types for the length of the call.
-        unsafe { native::hold_interval_us(&self.0, &params.0, now_us) }
+        unsafe { native::segment_interval_us(&self.0, &params.0, now_us) }
     }
 
     /// What may be in flight at present, by underlay, cap, pool and the peer's window.

@@ -40,6 +40,8 @@ pub enum Limit {
     },
     Underlay {
         cwnd_segs: u32,
+        /// Beyond them, in 1/1024 of a segment; negative: less than a segment.
+        part_1024: i16,
         cwnd_bytes: u64,
         phase: Phase,
     },
@@ -224,7 +226,11 @@ impl FlowState {
         }
         let mss_bytes = u64::from(self.mss_bytes);
         let cwnd_segs = self.cc.cwnd_segs;
-        let cwnd_bytes = u64::from(cwnd_segs) * mss_bytes;
+        let part_1024 = self.cc.part_1024;
+        // Of a window below one segment, the part that it is.
+        let lacks_1024 = u64::from(part_1024.min(0).unsigned_abs());
+        let cwnd_bytes = u64::from(cwnd_segs) * mss_bytes
+            - mss_bytes * lacks_1024 / u64::from(sys::SEGMENT_1024);
         if let Some(cap_segs) = cap_segs {
             return Limit::Cap { cap_bytes: u64::from(cap_segs) * mss_bytes, cwnd_bytes };
         }
@@ -240,7 +246,7 @@ impl FlowState {
         } else {
             Phase::CongestionAvoidance
         };
-        Limit::Underlay { cwnd_segs, cwnd_bytes, phase }
+        Limit::Underlay { cwnd_segs, part_1024, cwnd_bytes, phase }
     }
 
     /// Does the guest use all of a window? Of the underlay's the engine remembers it, since it sees

@@ -151,6 +151,13 @@ impl Params {
         Underlay::from_number(self.0.underlay)
     }
 
+    /// May ACKs to the guest have to wait, for windows below one segment?
+    pub fn paces_acks(&self) -> bool {
+        self.0.window_floor_segs == 0
+            && u32::from(self.0.act) == sys::ACT_WINDOW
+            && self.mode() == Some(Mode::Enforce)
+    }
+
     /// Is a guest's data dropped whose connection is unknown, once the grace is over?
     pub fn rejects_unknown(&self) -> bool {
         // SAFETY: it points to a live value of the C type for the length of the call.

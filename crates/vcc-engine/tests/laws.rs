@@ -94,7 +94,7 @@ fn enforced(seed: u64) -> Scenario {
         p.prr = rng.range(0, 2) as u8;
         p.pace_push = rng.range(0, 2) as u8;
         p.undo = rng.range(0, 2) as u8;
-        p.window_floor_segs = rng.range(1, 3) as u32;
+        p.window_floor_segs = rng.range(0, 3) as u32;
         p.window_max_bytes = rng.pick(&[256 << 10, 512 << 10, 2 << 20, 2 << 20, 64 << 20]);
         p.rto_min_us = rng.pick(&[5_000, 200_000, 200_000]);
         p.police = rng.range(0, 2) as u8;

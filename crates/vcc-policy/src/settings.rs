@@ -271,30 +271,18 @@ impl Settings {
         Some(Complaint { key, severity: Severity::Warning, message })
     }
 
-    /// A window below one segment is kept by sending less often, so the guest's segments have to be held, by an
-    /// underlay that knows such windows.
+    /// A window below one segment is kept by sending less often, by an underlay that knows such windows.
     fn floor_below_segment(&self, surface: Surface) -> Option<Complaint> {
-        if self.number(FLOOR) != Some(0) {
+        let underlay = self.treatment().underlay();
+        if self.number(FLOOR) != Some(0) || underlay.has_fractions() {
             return None;
         }
-        let floor = surface.setting(FLOOR, "0");
-        let treatment = self.treatment();
-        let underlay = treatment.underlay();
-        let message = if treatment.params.0.act == Act::Window.number() {
-            let acts = [Act::Hold, Act::Split].map(|act| format!("\"{}\"", act.name()));
-            let [hold, split] = acts.map(|act| surface.setting("act", &act));
-            format!(
-                "{floor} needs {hold} or {split}, at a port of `vcc domain`: there, segments can wait"
-            )
-        } else if !underlay.has_fractions() {
-            let known: Vec<Underlay> = Underlay::all().filter(|it| it.has_fractions()).collect();
-            let known = listing(&known, ", ");
-            format!(
-                "{floor} needs an underlay that has windows below one segment ({known}), not {underlay}"
-            )
-        } else {
-            return None;
-        };
+        let known: Vec<Underlay> = Underlay::all().filter(|it| it.has_fractions()).collect();
+        let message = format!(
+            "{} needs an underlay that has windows below one segment ({}), not {underlay}",
+            surface.setting(FLOOR, "0"),
+            listing(&known, ", ")
+        );
         Some(Complaint { key: Key::named(FLOOR)?, severity: Severity::Error, message })
     }
 

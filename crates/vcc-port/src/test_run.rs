@@ -13,6 +13,8 @@ const ROOM_TO_GROW_BYTES: usize = 256;
 pub struct RunOutput {
     pub return_value: i32,
     pub frame: Vec<u8>,
+    /// When it may leave the device at the earliest; CLOCK_MONOTONIC. 0: at once.
+    pub departs_ns: u64,
     /// The words of skb->cb.
     pub(crate) cb: [u32; CB_WORDS],
 }
@@ -32,6 +34,7 @@ impl Context {
     const BYTES: usize = 192;
     const MARK_AT: usize = 8;
     const CB_AT: usize = 48;
+    const TSTAMP_AT: usize = 152;
     const GSO_SIZE_AT: usize = 176;
 
     fn bytes(self) -> [u8; Self::BYTES] {
@@ -42,6 +45,10 @@ impl Context {
             bytes.copy_from_slice(&word.to_ne_bytes());
         }
         bytes
+    }
+
+    fn departs_ns_of(bytes: &[u8; Self::BYTES]) -> u64 {
+        u64::from_ne_bytes(std::array::from_fn(|at| bytes[Self::TSTAMP_AT + at]))
     }
 
     fn cb_of(bytes: &[u8; Self::BYTES]) -> [u32; CB_WORDS] {
@@ -79,6 +86,6 @@ pub(crate) fn run(
         return Err(io::Error::from_raw_os_error(-status));
     }
     out.truncate(options.data_size_out as usize);
-    let cb = Context::cb_of(&context_out);
-    Ok(RunOutput { return_value: options.retval as i32, frame: out, cb })
+    let (cb, departs_ns) = (Context::cb_of(&context_out), Context::departs_ns_of(&context_out));
+    Ok(RunOutput { return_value: options.retval as i32, frame: out, departs_ns, cb })
 }

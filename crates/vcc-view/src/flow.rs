@@ -87,7 +87,7 @@ impl FlowView {
     }
 
     pub fn cwnd_bytes(&self) -> Option<u64> {
-        Some(u64::from(self.state.cwnd_segs()?) * u64::from(self.state.mss_bytes))
+        Some((self.state.cwnd_with_part()? * f64::from(self.state.mss_bytes)) as u64)
     }
 
     /// Its bytes in the buffer of its port.

@@ -1,6 +1,6 @@
 //! What limits a flow, in words; the engine decides it.
 
-use vcc_engine::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
+use vcc_engine::{Awaited, Limit, Phase, Repair, Untranslated, Unused, sys};
 
 use crate::flow::FlowView;
 use crate::units;
@@ -48,10 +48,10 @@ pub fn text(limit: Limit) -> String {
             let [share, pool] = [share_bytes, pool_bytes].map(bytes);
             format!("its pool: a share of {share} of {pool}, at weight {weight}")
         }
-        Limit::Underlay { cwnd_segs, cwnd_bytes, phase } => {
-            let segments = if cwnd_segs == 1 { "segment" } else { "segments" };
-            let (size, phase) = (bytes(cwnd_bytes), phase_text(phase));
-            format!("the underlay's window, {cwnd_segs} {segments}, {size}: {phase}")
+        Limit::Underlay { cwnd_segs, part_1024, cwnd_bytes, phase } => {
+            let cwnd = f64::from(cwnd_segs) + f64::from(part_1024) / f64::from(sys::SEGMENT_1024);
+            let (segments, size) = (units::SEGS.write_alone(cwnd), bytes(cwnd_bytes));
+            format!("the underlay's window, {segments}, {size}: {}", phase_text(phase))
         }
         Limit::Guest(unused) => format!("the guest itself: {}", unused_text(unused)),
     }
@@ -126,7 +126,7 @@ mod tests {
     fn every_limit_has_its_words() {
         let cwnd = |cwnd_segs: u32, phase| {
             let cwnd_bytes = u64::from(cwnd_segs) * 1440;
-            Limit::Underlay { cwnd_segs, cwnd_bytes, phase }
+            Limit::Underlay { cwnd_segs, part_1024: 0, cwnd_bytes, phase }
         };
         let timeout = |backoff| Limit::Loss(Repair::Timeout { backoff });
         let window_bytes = 14_400;
@@ -191,6 +191,15 @@ mod tests {
                 "the underlay's window, 10 segments, 14.1 KiB: congestion avoidance",
             ),
             (cwnd(1, Phase::SlowStart), "the underlay's window, 1 segment, 1.41 KiB: slow start"),
+            (
+                Limit::Underlay {
+                    cwnd_segs: 1,
+                    part_1024: -768,
+                    cwnd_bytes: 360,
+                    phase: Phase::CongestionAvoidance,
+                },
+                "the underlay's window, 0.25 segments, 360 B: congestion avoidance",
+            ),
             (
                 cwnd(10, Phase::Reduced),
                 "the underlay's window, 10 segments, 14.1 KiB: reduced after a mark",

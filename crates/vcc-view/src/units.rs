@@ -42,8 +42,9 @@ pub static PER_S: Notation = Notation { units: &["/s"], separator: "", has_whole
 
 pub static WHOLE: Notation = Notation { separator: "", decimals: Some(0), ..SCALED };
 
+/// A window may be a part of a segment.
 pub static SEGS: Notation =
-    Notation { separator: "", decimals: Some(0), nouns: Some(["segment", "segments"]), ..SCALED };
+    Notation { separator: "", nouns: Some(["segment", "segments"]), ..SCALED };
 
 pub static FRACTION: Notation = Notation { separator: "", decimals: Some(3), ..SCALED };
 
@@ -147,5 +148,6 @@ mod tests {
             SEGS.write_alone(1.0) + ", " + &SEGS.write_alone(10.0),
             "1 segment, 10 segments"
         );
+        assert_eq!(SEGS.write_alone(0.25), "0.25 segments");
     }
 }

@@ -23,7 +23,7 @@ impl Intervals {
         if held.queue.is_empty() {
             return;
         }
-        let wait_us = flow.hold_interval_us(core.treatments.params_of(flow), now_us as u32);
+        let wait_us = flow.segment_interval_us(core.treatments.params_of(flow), now_us as u32);
         if wait_us > 0 {
             let due_ns = now_ns + u64::from(wait_us) * NS_PER_US;
             self.0.set(&mut held.interval_ns, due_ns, key);

@@ -379,6 +379,7 @@ impl Port {
         self.core.note_time(now_ns);
         let place = out.to_guest.len();
         self.thinning.end(&mut self.core, &mut out.to_guest);
+        self.ack_pacing.end(&mut out.to_guest);
         self.show(place, out);
         for id in self.core.table.ids() {
             self.break_promise(id, out);

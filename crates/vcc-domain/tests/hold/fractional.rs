@@ -1,6 +1,6 @@
 //! Windows below one segment (engine/cc/fractional_window.h): what is held leaves one by one, each in its time.
 
-use vcc_domain::BufferSpec;
+use vcc_domain::{BufferSpec, Verdict};
 use vcc_engine::{Params, Underlay, sys};
 
 use crate::ends::{Ends, Guest, MSS_BYTES, holding};
@@ -90,4 +90,47 @@ fn with_a_floor_none_waits() {
         guest.wait_ms(RTT_MS);
         let _ = guest.receive(&ends.peer_ack(ends.in_sequence, WINDOW_BYTES));
     }
+}
+
+/// Without a buffer: what waits is the ACK that admits the next segment.
+fn showing() -> Params {
+    below(Params(sys::vcc_params { act: sys::ACT_WINDOW as u8, ..holding().0 }))
+}
+
+/// One segment, which the peer acknowledges after a round trip.
+fn one_round(guest: &mut Guest, ends: &mut Ends, sent: &mut u32) -> Verdict {
+    let _ = guest.send(&ends.data(*sent, MSS_BYTES));
+    *sent += MSS;
+    assert!(ends.take(guest), "nothing is held");
+    guest.wait_ms(RTT_MS);
+    guest.shown.clear();
+    guest.receive(&ends.peer_ack(*sent, WINDOW_BYTES))
+}
+
+#[test]
+fn where_nothing_is_held_the_ack_waits() {
+    let (mut guest, mut ends, mut sent) = slowed(showing());
+    assert!(ends.flow(&guest).cc.part_1024 < 0);
+    for _ in 0..10 {
+        let begun_ns = guest.now_ns;
+        assert_eq!(one_round(&mut guest, &mut ends, &mut sent), Verdict::Held);
+        while guest.shown.is_empty() {
+            guest.wait_ms(1);
+        }
+        let waited_ms = (guest.now_ns - begun_ns) / 1_000_000;
+        // No longer than an RTT and a quarter of the RTO.
+        assert!((2 * RTT_MS..=RTT_MS + 51).contains(&waited_ms), "{waited_ms}");
+    }
+}
+
+#[test]
+fn a_port_that_ends_gives_the_guest_what_waits() {
+    let (mut guest, mut ends, mut sent) = slowed(showing());
+    // Those of before.
+    guest.wait_ms(100);
+    assert_eq!(one_round(&mut guest, &mut ends, &mut sent), Verdict::Held);
+    assert!(guest.shown.is_empty());
+    guest.end_port();
+    assert_eq!(guest.shown.len(), 1);
+    assert_eq!(guest.port.next_deadline_ns().filter(|due_ns| *due_ns <= guest.now_ns), None);
 }

@@ -34,7 +34,7 @@ fn limit_with(state: sys::vcc_flow, params: Params) -> Limit {
 }
 
 fn underlay(cwnd_segs: u32, phase: Phase) -> Limit {
-    Limit::Underlay { cwnd_segs, cwnd_bytes: u64::from(cwnd_segs) * 1440, phase }
+    Limit::Underlay { cwnd_segs, part_1024: 0, cwnd_bytes: u64::from(cwnd_segs) * 1440, phase }
 }
 
 #[test]

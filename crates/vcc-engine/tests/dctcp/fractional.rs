@@ -52,20 +52,80 @@ impl Single {
 }
 
 #[test]
-fn only_a_port_that_holds_segments_has_a_window_below_one() {
+fn without_a_floor_a_window_is_below_one_segment() {
     for name in ["dctcp", "dctcp-priority"] {
-        let cases =
-            [(sys::ACT_HOLD, 0), (sys::ACT_SPLIT, 0), (sys::ACT_HOLD, 1), (sys::ACT_WINDOW, 0)];
-        for (act, floor_segs) in cases {
-            let mut params = holding(name);
-            (params.0.act, params.0.window_floor_segs) = (act as u8, floor_segs);
-            let mut single = Single::new(params);
-            (0..200).for_each(|_| single.round(true));
-            let below = act != sys::ACT_WINDOW && floor_segs == 0;
-            let least_1024 = if below { LEAST_1024 } else { SEGMENT_1024 };
-            assert_eq!(window_1024(&single.conn), least_1024, "{name} {act} {floor_segs}");
+        for act in [sys::ACT_WINDOW, sys::ACT_HOLD, sys::ACT_SPLIT] {
+            for (floor_segs, least_1024) in [(0, LEAST_1024), (1, SEGMENT_1024)] {
+                let mut params = holding(name);
+                (params.0.act, params.0.window_floor_segs) = (act as u8, floor_segs);
+                let mut single = Single::new(params);
+                (0..200).for_each(|_| single.round(true));
+                assert_eq!(window_1024(&single.conn), least_1024, "{name} {act} {floor_segs}");
+            }
         }
     }
+}
+
+fn showing(name: &str) -> Params {
+    let mut params = holding(name);
+    params.0.act = sys::ACT_WINDOW as u8;
+    params
+}
+
+/// The action on the ACK of the segment that `Single::round` sends.
+fn paced_ack(single: &mut Single, is_duplicate: bool) -> Action {
+    let Single { conn, far, acked } = single;
+    let mss_bytes = conn.mss();
+    conn.send(*acked * mss_bytes, mss_bytes);
+    conn.wait_us(1000);
+    *acked += u32::from(!is_duplicate);
+    let ack = conn.ack(*acked * mss_bytes).seq(conn.flow.rcv_nxt);
+    conn.guest_gets(far.ack(ack, 0, 0))
+}
+
+#[test]
+fn the_ack_that_admits_the_next_segment_waits_for_its_interval() {
+    for floor_segs in [0, 1] {
+        let mut params = showing("dctcp");
+        params.0.window_floor_segs = floor_segs;
+        let mut single = Single::with_window(params, 256);
+        let srtt_us = single.conn.flow.srtt_us8 >> 3;
+        let action = paced_ack(&mut single, false);
+        let window_1024 = window_1024(&single.conn) as u32;
+        let interval_us = srtt_us * SEGMENT_1024 as u32 / window_1024;
+        let waits_us = if floor_segs == 0 { interval_us - 1000 } else { 0 };
+        assert_eq!(action.delay_us, waits_us, "floor {floor_segs}");
+        // Law 3: the guest does not depend on a window update.
+        assert!(u32::from(action.window) << single.conn.flow.wscale_shown >= single.conn.mss());
+    }
+}
+
+#[test]
+fn what_a_guest_needs_for_a_repair_does_not_wait() {
+    let mut single = Single::with_window(showing("dctcp"), 256);
+    assert_ne!(paced_ack(&mut single, false).delay_us, 0);
+    assert_eq!(paced_ack(&mut single, true).delay_us, 0, "a duplicate ACK");
+}
+
+/// Else the guest would take the wait for a loss.
+#[test]
+fn no_ack_waits_for_more_than_a_quarter_of_the_rto() {
+    let mut params = showing("dctcp");
+    params.0.rto_min_us = 4000;
+    let mut single = Single::with_window(params, LEAST_1024);
+    assert_eq!(paced_ack(&mut single, false).delay_us, 1000);
+}
+
+/// The guest answers at once what the port has kept from it.
+#[test]
+fn the_wait_at_the_port_is_not_the_guests() {
+    let mut params = showing("dctcp");
+    params.0.delays = 1;
+    let mut single = Single::with_window(params, 256);
+    let waits_us = paced_ack(&mut single, false).delay_us;
+    single.conn.wait_us(u64::from(waits_us) + 50);
+    paced_ack(&mut single, false);
+    assert!(single.conn.flow.guest_worst_us <= 50, "{}", single.conn.flow.guest_worst_us);
 }
 
 #[test]
@@ -115,7 +175,7 @@ fn the_next_segment_leaves_after_its_interval() {
     let conn = &mut single.conn;
     let srtt_us = conn.flow.srtt_us8 >> 3;
     assert!((900..1100).contains(&srtt_us));
-    let due_us = |conn: &Conn| conn.flow.hold_interval_us(&params, conn.now_us as u32);
+    let due_us = |conn: &Conn| conn.flow.segment_interval_us(&params, conn.now_us as u32);
     // It was sent 1 ms ago.
     assert_eq!(due_us(conn), 4 * srtt_us - 1000);
     conn.wait_us(u64::from(4 * srtt_us) - 1001);
@@ -127,5 +187,5 @@ fn the_next_segment_leaves_after_its_interval() {
     assert_ne!(due_us(conn), 0);
     let mut floored = params;
     floored.0.window_floor_segs = 1;
-    assert_eq!(conn.flow.hold_interval_us(&floored, conn.now_us as u32), 0);
+    assert_eq!(conn.flow.segment_interval_us(&floored, conn.now_us as u32), 0);
 }

@@ -9,7 +9,7 @@ mod priority;
 
 use crate::common::sim::Rng;
 use crate::common::*;
-use vcc_engine::{Params, sys};
+use vcc_engine::{Action, Params, sys};
 
 const COUNTER_MASK: u32 = 0xff_ffff;
 

@@ -421,9 +421,9 @@ pub static KEYS: &[Key] = &[
             Kind::Count { min: 0, max: 1000 },
             engine!(window_floor_segs),
             "The smallest window that a guest is shown, in segments, where the receiver offers as \
-             much. It takes precedence over caps and the pool. 0, with `act = \"hold\"` or \
-             `\"split\"`: the underlay's window may be [below one \
-             segment](congestion-control.md#below-one-segment).",
+             much. It takes precedence over caps and the pool. 0: the underlay's window may be \
+             [below one segment](congestion-control.md#below-one-segment); a device then needs \
+             the queueing discipline `fq`.",
         )
     },
     key(

@@ -391,11 +391,6 @@ fn ways_to_act_that_have_no_effect() {
     for (lines, expected) in [
         ("retransmit = true", "`retransmit` has no effect without `act = \"hold\"`"),
         (
-            "underlay = \"dctcp\"\nwindow_floor_segments = 0",
-            "`window_floor_segments = 0` needs `act = \"hold\"` or `act = \"split\"`, at a port of `vcc domain`: there, \
-             segments can wait",
-        ),
-        (
             "act = \"hold\"\nunderlay = \"cubic\"\nwindow_floor_segments = 0",
             "`window_floor_segments = 0` needs an underlay that has windows below one segment \
              (dctcp, dctcp-priority, swift), not cubic",

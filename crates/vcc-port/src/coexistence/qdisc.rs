@@ -6,12 +6,17 @@ use crate::Result;
 
 /// Those that keep no packets.
 const NO_QUEUES: &[&str] = &["noqueue", "noop"];
+/// The one that heeds earliest departure times (datapath/departure.h), by itself or in each queue.
+const PACER: &str = "fq";
 /// Those that hold packets back though the device would take them.
 const SHAPERS: &[&str] =
     &["tbf", "htb", "hfsc", "cbq", "cake", "netem", "etf", "taprio", "cbs", "plug"];
 
 const QUEUE: &str =
     "Segments to the guest wait here after vcc. What is dropped here, vcc has taken for delivered.";
+const PACES: &str = "\
+    It paces the ACKs of windows below one segment (`window_floor_segments = 0`). What is dropped here, \
+    vcc has taken for delivered.";
 const SHAPER: &str = "\
     It delays or drops segments to the guest after vcc, for which this is no part of the fabric: \
     the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
@@ -35,10 +40,16 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = format!("root qdisc {} ({whose}{inner})", root.kind);
     let shapes = |kind: &str| SHAPERS.contains(&kind);
     if !at.qdiscs().any(|qdisc| shapes(&qdisc.kind)) {
-        return Ok(vec![Found::note(found, QUEUE)]);
+        let meaning = if paces(at) { PACES } else { QUEUE };
+        return Ok(vec![Found::note(found, meaning)]);
     }
     Ok(vec![Found::warning(found, SHAPER).remedy(
         "limit what comes to the guest at its senders, by `rate_cap` in the rules of their \
          ports, or in the fabric",
     )])
+}
+
+/// Does the device delay segments to the guest until their departure times?
+pub(super) fn paces(at: &Neighbours<'_>) -> bool {
+    at.qdiscs().any(|qdisc| qdisc.kind == PACER)
 }

@@ -28,6 +28,7 @@ mod loaded;
 mod mix;
 mod mptcp;
 mod offload;
+mod paced;
 mod policy;
 mod random;
 mod scenarios;

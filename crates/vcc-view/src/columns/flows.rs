@@ -5,6 +5,7 @@ use crate::delay;
 use crate::flow::FlowView;
 use crate::limit;
 use crate::value::Unit::{BitsPerS, Bytes, Count, Fraction, Number, PerS, Segs, Text, Us};
+use crate::value::Value;
 
 type Column = column::Column<FlowView>;
 
@@ -135,7 +136,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "cwnd",
         "cwnd_segs",
         Segs,
-        |flow| flow.state.cwnd_segs().into(),
+        cwnd,
         "the congestion window of the underlay, in segments of `mss_bytes`",
     )
     .always()
@@ -485,6 +486,13 @@ pub static FLOW_COLUMNS: &[Column] = &[
         "the feedback to the peer: its bytes that arrived as CE, modulo 2^24",
     ),
 ];
+
+/// A whole number, but of a window that has a part of a segment.
+fn cwnd(flow: &FlowView) -> Value<'_> {
+    let with_part = flow.state.cwnd_with_part().filter(|segs| segs.fract() != 0.0);
+    with_part
+        .map_or_else(|| flow.state.cwnd_segs().into(), |segs| ((segs * 1e3).round() / 1e3).into())
+}
 
 /// The columns that flows can be sorted by, with their names.
 pub fn sortable() -> impl Iterator<Item = (&'static str, &'static Column)> {

@@ -73,6 +73,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
     warn_of_neighbours(&others);
+    if options.params.paces_acks() {
+        warn_without_pacing(&devices);
+    }
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
@@ -93,6 +96,22 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     }
     warn_of_neighbours(&devices);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Warns of devices at which a window below one segment ends at one.
+fn warn_without_pacing(devices: &[String]) {
+    let around = Around::read();
+    for device in devices {
+        match around.as_ref().map(|around| around.paces(device)) {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => output::complain(&format!(
+                "warning: {device} has no queueing discipline `fq`, so windows below one segment end at one: `tc \
+                 qdisc replace dev {device} root fq`"
+            )),
+            Ok(Err(error)) => output::complain(&format!("warning: {error}")),
+            Err(error) => output::complain(&format!("warning: {error}")),
+        }
+    }
 }
 
 /// Warns of other programs that hide segments from vcc or falsify its figures.

@@ -72,7 +72,8 @@ fn values_out_of_range() {
         ("attach nowhere0 --window-floor-segments 1001", "a number from 0 to 1000, not 1001"),
         (
             "attach nowhere0 --window-floor-segments 0",
-            "--window-floor-segments 0 needs --act hold or --act split, at a port of `vcc domain`",
+            "--window-floor-segments 0 needs an underlay that has windows below one segment (dctcp, dctcp-priority, \
+             swift), not reno-ecn",
         ),
         (
             "attach nowhere0 --window-floor-segments 100 --window-cap 50K",

@@ -18,6 +18,7 @@ impl Port {
         self.break_handshakes(out);
         self.send_acks(out);
         self.thinning.end(&mut self.core, &mut out.to_guest);
+        self.ack_pacing.end(&mut out.to_guest);
         self.show(place, out);
     }
 
