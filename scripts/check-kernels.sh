@@ -150,7 +150,7 @@ run() {
 }
 
 # row RELEASE DISTRIBUTION: of the table; a column has the checks whose names begin with its own.
-columns='doctor,flood,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,underlays,beside DCTCP,pacing,vcc run,drain,detach,upgrade,log'
+columns='doctor,flood,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,pacing,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
 row() {
 	awk -v kernel="$1" -v distribution="$2" -v columns="$columns" '
 		/^(ok|FAILED|skipped|refused) / {
