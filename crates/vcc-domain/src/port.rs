@@ -330,6 +330,16 @@ impl Port {
         self.core.table.iter().map(|entry| (&entry.key, &entry.state))
     }
 
+    /// From now on, keeps the last state of each flow that is forgotten, until [`Port::take_forgotten`].
+    pub fn keep_forgotten(&mut self) {
+        self.core.table.keep_removed();
+    }
+
+    /// The flows that were forgotten since the last call, in that order.
+    pub fn take_forgotten(&mut self) -> Vec<(FlowKey, FlowState)> {
+        self.core.table.take_removed()
+    }
+
     /// Connections whose flows were forgotten, and which a segment may revive.
     pub fn minisocks(&self) -> usize {
         self.core.table.minisocks()

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
+use std::mem;
 use std::ops::Range;
 
 use slab::Slab;
@@ -71,6 +72,8 @@ pub(crate) struct Table {
     half_open: BTreeMap<u64, FlowId>,
     handshakes: u64,
     minisocks: Minisocks,
+    /// The last states of removed flows, if they are kept.
+    removed: Option<Vec<(FlowKey, FlowState)>>,
 }
 
 /// Room for a new flow.
@@ -93,6 +96,7 @@ impl Table {
             half_open: BTreeMap::new(),
             handshakes: 0,
             minisocks: Minisocks::new(max_flows),
+            removed: None,
         }
     }
 
@@ -216,9 +220,21 @@ impl Table {
         self.remove(id);
     }
 
+    /// From now on, the last states of removed flows are kept until [`Table::take_removed`].
+    pub(crate) fn keep_removed(&mut self) {
+        self.removed.get_or_insert_default();
+    }
+
+    pub(crate) fn take_removed(&mut self) -> Vec<(FlowKey, FlowState)> {
+        self.removed.as_mut().map(mem::take).unwrap_or_default()
+    }
+
     pub(crate) fn remove(&mut self, id: FlowId) {
         self.end_handshake(id);
-        let Some(Entry { key, .. }) = self.entries.try_remove(id.0) else { return };
+        let Some(Entry { key, state, .. }) = self.entries.try_remove(id.0) else { return };
+        if let Some(removed) = &mut self.removed {
+            removed.push((key, state));
+        }
         self.ids.remove(&key);
         self.last.set(None);
         self.settle(&key);

@@ -8,7 +8,7 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, detach, doctor, domain, emit, explain, export, flows, generate, guests, import, policy,
-    ports, run, status, top, trace, underlay, upgrade,
+    ports, read, run, status, top, trace, underlay, upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -41,6 +41,7 @@ pub enum Command {
     Top(top::Arguments),
     Guests(guests::Arguments),
     Ports(ports::Arguments),
+    Read(read::Arguments),
     Trace(trace::Arguments),
     Emit(emit::Arguments),
     Export(export::Arguments),

@@ -46,6 +46,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Top(arguments) => commands::top::run(&arguments),
         Command::Guests(arguments) => commands::guests::run(&arguments),
         Command::Ports(arguments) => commands::ports::run(&arguments),
+        Command::Read(arguments) => commands::read::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),
         Command::Export(arguments) => commands::export::run(&arguments),

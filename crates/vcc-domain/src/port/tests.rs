@@ -51,6 +51,29 @@ fn a_new_flow_has_a_deadline_within_a_second_and_is_forgotten() {
     assert_eq!(talk.port.flows().count(), 0);
 }
 
+#[test]
+fn the_last_states_of_forgotten_flows_are_kept() {
+    for keeps in [false, true] {
+        let mut talk = Talk::v4();
+        if keeps {
+            talk.port.keep_forgotten();
+        }
+        let syn = Packet { flags: SYN, ..talk.segment(true) };
+        talk.pass(true, &syn);
+        assert!(talk.port.take_forgotten().is_empty());
+        let last = *talk.flow();
+        while let Some(next_ns) = talk.port.next_deadline_ns() {
+            talk.now_ns = next_ns;
+            talk.advance();
+        }
+        let forgotten = talk.port.take_forgotten();
+        let seqs: Vec<_> = forgotten.iter().map(|(key, flow)| (*key, flow.snd_nxt)).collect();
+        let expected = [(talk.key(), last.snd_nxt)];
+        assert_eq!(seqs, if keeps { &expected[..] } else { &[] });
+        assert!(talk.port.take_forgotten().is_empty());
+    }
+}
+
 /// The port's timeout equals the engine's own.
 #[test]
 fn a_timeout_reaches_the_engine() {

@@ -13,6 +13,7 @@ pub mod guests;
 pub mod import;
 pub mod policy;
 pub mod ports;
+pub mod read;
 pub mod run;
 mod selection;
 pub mod status;

@@ -40,6 +40,23 @@ pub struct FilterArguments {
     with: Vec<Counter>,
 }
 
+/// The order of connections, and how many are shown
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "How they are shown")]
+pub struct OrderArguments {
+    /// Sort by this column: the largest number first, names from A to Z
+    #[arg(long, value_name = "KEY", default_value = "place", value_parser = sort_parser())]
+    sort: SortBy,
+
+    /// Invert the order
+    #[arg(long)]
+    reverse: bool,
+
+    /// Show at most N
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    top: Option<usize>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Ecn {
     Fabric,
@@ -73,6 +90,21 @@ impl FilterArguments {
     }
 }
 
+impl OrderArguments {
+    pub fn sort(&self) -> Sort {
+        let sort = self.sort.sort();
+        if self.reverse { sort.reversed() } else { sort }
+    }
+
+    pub fn is_by_rate(&self) -> bool {
+        self.sort.0.is_some_and(|column| column.unit.is_rate())
+    }
+
+    pub fn keep_first<T>(&self, rows: &mut Vec<T>) {
+        rows.truncate(self.top.unwrap_or(usize::MAX));
+    }
+}
+
 impl SortBy {
     pub fn sort(self) -> Sort {
         Sort::natural(self.0)
@@ -88,6 +120,13 @@ pub fn sort_parser() -> impl TypedValueParser<Value = SortBy> {
     let place = PossibleValue::new(Sort::PLACE).help("by port, guest and peer");
     let names = sortable().map(|(name, column)| value(name, column));
     PossibleValuesParser::new(iter::once(place).chain(names)).map(|name| SortBy(column(&name)))
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "must be a number of 1 or more".to_owned())
 }
 
 fn value(name: &'static str, column: &Column) -> PossibleValue {

@@ -14,6 +14,7 @@ mod lifecycle;
 mod live;
 mod policy;
 mod pty;
+mod read;
 mod refusals;
 mod screen;
 mod seeing;

@@ -8,8 +8,8 @@ use crate::{CommandOutput, command, vcc};
 fn help_names_the_commands() {
     let help = vcc("--help").well();
     for command in [
-        "doctor", "attach", "detach", "flows", "guests", "top", "ports", "trace", "emit", "policy",
-        "explain", "run", "status",
+        "doctor", "attach", "detach", "flows", "guests", "top", "ports", "read", "trace", "emit",
+        "policy", "explain", "run", "status",
     ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }

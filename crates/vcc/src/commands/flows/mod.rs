@@ -1,4 +1,4 @@
-mod table;
+pub mod table;
 mod watch;
 
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use vcc_command::output;
 use vcc_command::seconds;
 use vcc_view::{FlowView, Once, READ_EVERY, Sampler, Snapshot};
 
-use super::selection::{FilterArguments, SortBy, sort_parser};
+use super::selection::{FilterArguments, OrderArguments};
 use super::swept;
 use crate::interrupt;
 
@@ -27,17 +27,8 @@ pub struct Arguments {
     #[command(flatten)]
     filter: Box<FilterArguments>,
 
-    /// Sort by this column: the largest number first, names from A to Z
-    #[arg(long, value_name = "KEY", default_value = "place", value_parser = sort_parser(), help_heading = "How they are shown")]
-    sort: SortBy,
-
-    /// Invert the order
-    #[arg(long, help_heading = "How they are shown")]
-    reverse: bool,
-
-    /// Show at most N
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How they are shown")]
-    top: Option<usize>,
+    #[command(flatten)]
+    order: OrderArguments,
 
     /// Show all columns
     #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
@@ -58,7 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch::run(arguments, &mut sampler, interval)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let flows = if arguments.sort.0.is_some_and(|column| column.unit.is_rate()) {
+    let flows = if arguments.order.is_by_rate() {
         interrupt::listen()?;
         sampler.note()?;
         if !interrupt::wait(READ_EVERY) {
@@ -95,15 +86,6 @@ fn complain_of(gone: &[String]) {
 
 /// Sorts, and keeps the first that the arguments ask for.
 fn order(arguments: &Arguments, flows: &mut Vec<FlowView>) {
-    let sort = arguments.sort.sort();
-    let sort = if arguments.reverse { sort.reversed() } else { sort };
-    sort.apply(flows);
-    flows.truncate(arguments.top.unwrap_or(usize::MAX));
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|count| *count > 0)
-        .ok_or_else(|| "must be a number of 1 or more".to_owned())
+    arguments.order.sort().apply(flows);
+    arguments.order.keep_first(flows);
 }

@@ -1,22 +1,37 @@
 //! The flows as a table.
 
 use vcc_command::table::{Align, Table};
-use vcc_view::{Column, FLOW_COLUMNS, FlowView, Shown};
+use vcc_view::{Column, FLOW_COLUMNS, FlowView, Shown, Unit};
 
 pub fn table(flows: &[FlowView], is_wide: bool) -> String {
+    table_with(flows, |flow| flow, &[], is_wide)
+}
+
+/// The columns of flows, and `more` behind them.
+pub fn table_with<T>(
+    rows: &[T],
+    flow: impl Fn(&T) -> &FlowView,
+    more: &[Column<T>],
+    is_wide: bool,
+) -> String {
     let is_shown = |column: &&Column| match column.shown {
         Shown::Always => true,
-        Shown::Where(says_something) => is_wide || flows.iter().any(says_something),
+        Shown::Where(says_something) => is_wide || rows.iter().map(&flow).any(says_something),
         Shown::Wide => is_wide,
         Shown::Json => false,
     };
     let columns: Vec<&Column> = FLOW_COLUMNS.iter().filter(is_shown).collect();
-    let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
-    let headings: Vec<String> = columns.iter().map(|column| column.heading()).collect();
-    let aligned = headings.iter().zip(&columns);
-    let mut table = Table::new(aligned.map(|(heading, column)| (heading.as_str(), align(column))));
-    for flow in flows {
-        table.row(columns.iter().map(|column| column.cell(flow)));
+    let is_more = |column: &&Column<T>| !matches!(column.shown, Shown::Json);
+    let more: Vec<&Column<T>> = more.iter().filter(is_more).collect();
+    let of_flows = columns.iter().map(|column| (column.heading(), column.unit));
+    let headings: Vec<_> =
+        of_flows.chain(more.iter().map(|column| (column.heading(), column.unit))).collect();
+    let align = |unit: Unit| if unit.is_text() { Align::Left } else { Align::Right };
+    let aligned = headings.iter().map(|(heading, unit)| (heading.as_str(), align(*unit)));
+    let mut table = Table::new(aligned);
+    for row in rows {
+        let cells = columns.iter().map(|column| column.cell(flow(row)));
+        table.row(cells.chain(more.iter().map(|column| column.cell(row))));
     }
     table.render()
 }

@@ -51,6 +51,7 @@ pages! {
     readme: "README.md",
     accecn: "docs/accecn.md",
     architecture: "docs/architecture.md",
+    captures: "docs/captures.md",
     coexistence: "docs/coexistence.md",
     congestion_control: "docs/congestion-control.md",
     contributing: "docs/contributing.md",

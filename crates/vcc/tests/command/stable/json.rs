@@ -50,6 +50,11 @@ fn json_of_commands() {
                 document.unwrap_or_else(|e| panic!("{arguments}: {e}: {}", output.stderr));
             shape.add(&format!("`vcc {name}`"), &document);
         }
+        let file = std::env::temp_dir().join(format!("vcc-stable-{}.pcap", std::process::id()));
+        std::fs::write(&file, crate::read::capture()).expect("a file");
+        let read = vcc(&format!("read --json {}", file.display())).well();
+        shape.add("`vcc read --json`", &serde_json::from_str(&read).expect("JSON"));
+        std::fs::remove_file(&file).expect("removed");
         for request in ["status", "policy", "apply"] {
             let answer = asked(place.connect(), &format!("{{\"request\":\"{request}\"}}"));
             shape.add(&format!("control:{request}"), &answer);

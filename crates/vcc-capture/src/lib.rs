@@ -1,0 +1,33 @@
+//! Captured packets: read from pcap and pcapng files, and passed through ports of the driver domain in
+//! shadow mode.
+//!
+//! [`Capture`] reads a file packet by packet and keeps none: its memory is bounded by the largest block.
+//! [`Replay`] has a port for each place where packets were captured, decides which end of each connection
+//! is the guest, and keeps the last state of each connection, up to a limit.
+//!
+//! Files come from anywhere. The library `pcap-parser` reads what is inside headers and blocks. Their
+//! lengths are checked here beforehand, so that an error has its offset and no length of a file decides
+//! how much memory is taken.
+
+mod capture;
+mod clock;
+mod connection;
+mod link;
+mod packet;
+mod pcap;
+mod pcapng;
+mod problem;
+mod replay;
+mod resolution;
+mod segment;
+mod sides;
+mod source;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod watched;
+
+pub use capture::Capture;
+pub use connection::{Connection, Life};
+pub use packet::{Interface, Packet};
+pub use problem::{Problem, What};
+pub use replay::{Place, Replay, Replayed};

@@ -1,0 +1,174 @@
+//! Packets through ports: one port for each place where packets were captured, because a packet that was
+//! captured at two devices of a host is no retransmission.
+
+use std::collections::HashMap;
+use std::mem;
+
+use vcc_domain::{Checksum, Counters, Frame};
+use vcc_engine::Params;
+
+use crate::connection::Connection;
+use crate::packet::{PACKET_MAX_BYTES, Packet};
+use crate::problem::{Problem, What};
+use crate::segment::Segment;
+use crate::sides::IsGuest;
+use crate::watched::{SEGMENT_BYTES, Watched};
+
+/// More devices than a host captures at.
+const PLACES_MAX: usize = 1024;
+
+/// Where packets were captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The index in [`crate::Capture::interfaces`].
+    pub interface: usize,
+    /// The number of the device, if the capture has it for each packet.
+    pub device: Option<u32>,
+}
+
+/// Passes packets through ports.
+pub struct Replay {
+    params: Params,
+    max_connections: usize,
+    is_guest: Option<Box<IsGuest>>,
+    place_of: HashMap<Place, usize>,
+    watched: Vec<Watched>,
+    /// The connections that any port has known.
+    begun: usize,
+    /// A packet was left out because it is of one place too many.
+    is_full: bool,
+    seen: Replayed,
+}
+
+/// What a capture has shown.
+#[derive(Clone, Default)]
+pub struct Replayed {
+    pub places: Vec<Place>,
+    /// In the order in which they ended; those that were live at the end behind them.
+    pub connections: Vec<Connection>,
+    /// Of all ports.
+    pub counters: Vec<Counters>,
+    pub packets: u64,
+    /// Those of TCP that passed a port.
+    pub segments: u64,
+    /// Cut within the headers, by the capture's snapshot length.
+    pub cut: u64,
+    /// TCP between two ends of which neither is a guest.
+    pub others: u64,
+    /// Earlier than the packet before them.
+    pub backwards: u64,
+    /// Connections that were left out because of the limit.
+    pub left_out: u64,
+    /// Connections without a SYN in the capture.
+    pub unopened: u64,
+    /// The earliest and the latest time, since 1970; None without packets.
+    pub span_ns: Option<(u64, u64)>,
+}
+
+impl Replay {
+    /// With the last states of at most `max_connections`. The treatment's mode should be shadow: the packets
+    /// show what the ends did without vcc. `is_guest` judges ends; without it, the opener of each connection
+    /// is its guest.
+    pub fn new(params: Params, max_connections: usize, is_guest: Option<Box<IsGuest>>) -> Self {
+        let (place_of, watched, begun, is_full, seen) = Default::default();
+        Self { params, max_connections, is_guest, place_of, watched, begun, is_full, seen }
+    }
+
+    /// Passes the next packet through its port, which may change its frame.
+    ///
+    /// # Errors
+    /// The packet is the first of the capture whose time runs back, and has been passed; or the first that was
+    /// captured at one place too many, and has not.
+    pub fn take(&mut self, packet: &mut Packet) -> Result<(), Problem> {
+        self.seen.packets += 1;
+        let (first_ns, last_ns) = self.seen.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
+        let span_ns = (first_ns.min(packet.time_ns), last_ns.max(packet.time_ns));
+        self.seen.span_ns = Some(span_ns);
+        let place = Place { interface: packet.interface, device: packet.device };
+        let Some(index) = self.index_of(place, first_ns) else {
+            let is_first = !mem::replace(&mut self.is_full, true);
+            let problem = What::Interfaces(PLACES_MAX).at(packet.offset);
+            return if is_first { Err(problem) } else { Ok(()) };
+        };
+        let back_ns = self.watched[index].advance(packet.time_ns);
+        let captured_bytes = packet.frame.len();
+        let mut frame = whole(packet);
+        self.pass(index, &mut frame, captured_bytes);
+        packet.frame = frame.bytes;
+        if back_ns == 0 {
+            return Ok(());
+        }
+        self.seen.backwards += 1;
+        match self.seen.backwards {
+            1 => Err(What::Backwards { back_us: back_ns.div_ceil(1000) }.at(packet.offset)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The port of a place; None for more places than a host has.
+    fn index_of(&mut self, place: Place, first_ns: u64) -> Option<usize> {
+        if let Some(index) = self.place_of.get(&place) {
+            return Some(*index);
+        }
+        let index = self.watched.len();
+        if index == PLACES_MAX {
+            return None;
+        }
+        self.place_of.insert(place, index);
+        self.seen.places.push(place);
+        self.watched.push(Watched::new(self.params, self.max_connections, first_ns));
+        Some(index)
+    }
+
+    fn pass(&mut self, index: usize, frame: &mut Frame, captured_bytes: usize) {
+        let watched = &mut self.watched[index];
+        let Some(header) = frame.tcp_header() else {
+            watched.count_unread(frame);
+            return;
+        };
+        if captured_bytes < header.end {
+            // What is missing of its options would be read as none.
+            self.seen.cut += 1;
+            return;
+        }
+        let segment = Segment::read(frame, &header);
+        let max = self.max_connections;
+        let Some(side) = watched.judge(&segment, self.is_guest.as_deref(), max) else {
+            self.seen.others += 1;
+            return;
+        };
+        if segment.opens && self.begun >= max && !watched.is_opening(&side.key) {
+            self.seen.left_out += 1;
+            return;
+        }
+        self.seen.segments += 1;
+        let payload_bytes = frame.bytes.len() - header.end;
+        frame.gso_size = watched.gso_size(&side.key, payload_bytes);
+        if watched.pass(side, &segment, frame) {
+            self.begun += 1;
+        }
+    }
+
+    /// Lets time pass until the last packet, and ends.
+    pub fn end(mut self) -> Replayed {
+        let (_, last_ns) = self.seen.span_ns.unwrap_or_default();
+        for (place, mut watched) in self.watched.into_iter().enumerate() {
+            watched.advance(last_ns);
+            self.seen.unopened += watched.unopened();
+            self.seen.counters.push(watched.counters());
+            self.seen.connections.extend(watched.end(place));
+        }
+        self.seen
+    }
+}
+
+/// The frame in the size that it had, with 0 for what was not captured: ports read headers alone. Checksums
+/// are not verified, because a sender's own device computes them behind the place of the capture.
+fn whole(packet: &mut Packet) -> Frame {
+    let mut bytes = mem::take(&mut packet.frame);
+    let original_bytes = packet.frame_bytes.min(PACKET_MAX_BYTES as usize);
+    if bytes.len() < original_bytes {
+        bytes.resize(original_bytes, 0);
+    }
+    Frame { bytes, gso_size: SEGMENT_BYTES, checksum: Checksum::Verified }
+}

@@ -1,0 +1,138 @@
+//! A port with the connections that pass it.
+
+use std::collections::HashMap;
+
+use vcc_domain::{Counters, Frame, Out, Port};
+use vcc_engine::{FlowKey, FlowState, Params, Stage};
+
+use crate::clock::{Clock, START_NS};
+use crate::connection::{Connection, Track};
+use crate::segment::Segment;
+use crate::sides::{IsGuest, Side, Sides};
+
+/// The payload of a full segment on Ethernet, where the connection is unknown.
+pub(crate) const SEGMENT_BYTES: u16 = 1448;
+const NS_PER_US: u64 = 1000;
+
+pub(crate) struct Watched {
+    port: Port,
+    clock: Clock,
+    /// Until when its deadlines were processed.
+    turned_ns: u64,
+    sides: Sides,
+    tracks: HashMap<FlowKey, Track>,
+    ended: Vec<Connection>,
+    /// What a port would send besides; in shadow mode nothing.
+    out: Out,
+}
+
+impl Watched {
+    pub(crate) fn new(params: Params, max_flows: usize, epoch_ns: u64) -> Self {
+        let mut port = Port::new(params, max_flows);
+        port.keep_forgotten();
+        let (sides, tracks, ended, out) = Default::default();
+        Self { port, clock: Clock::new(epoch_ns), turned_ns: 0, sides, tracks, ended, out }
+    }
+
+    /// Lets time pass until a packet. Returns by how much the packet is too early.
+    pub(crate) fn advance(&mut self, time_ns: u64) -> u64 {
+        let back_ns = self.clock.advance(time_ns);
+        let now_ns = self.clock.now_ns();
+        while let Some(due_ns) = self.port.next_deadline_ns().filter(|due_ns| *due_ns <= now_ns) {
+            self.turned_ns = due_ns.max(self.turned_ns);
+            self.port.advance(self.turned_ns, &mut self.out);
+            self.collect(self.turned_ns);
+        }
+        self.turned_ns = now_ns;
+        back_ns
+    }
+
+    pub(crate) fn judge(
+        &mut self,
+        segment: &Segment,
+        is_guest: Option<&IsGuest>,
+        max: usize,
+    ) -> Option<Side> {
+        let port = &self.port;
+        self.sides.judge(segment, is_guest, max, |key| is_opening(port, key))
+    }
+
+    pub(crate) fn is_opening(&self, key: &FlowKey) -> bool {
+        is_opening(&self.port, key)
+    }
+
+    /// The payload of each full segment of a frame with this payload; 0 if it is one segment. A sender's
+    /// device cuts super-segments behind the place of the capture.
+    pub(crate) fn gso_size(&self, key: &FlowKey, payload_bytes: usize) -> u16 {
+        let flow = self.port.flow(key).filter(|flow| flow.mss_max_bytes != 0);
+        let sizes = flow.map(|flow| (flow.mss_bytes, flow.mss_max_bytes));
+        let (full_bytes, max_bytes) = sizes.unwrap_or((SEGMENT_BYTES, SEGMENT_BYTES));
+        if payload_bytes > max_bytes.into() { full_bytes } else { 0 }
+    }
+
+    /// Counts a frame that the port cannot read.
+    pub(crate) fn count_unread(&mut self, frame: &mut Frame) {
+        // The direction does not matter to a port that has no flow of it.
+        let _ = self.port.to_guest(self.clock.now_ns(), frame, &mut self.out);
+    }
+
+    /// Passes a segment through the port. Does it begin a connection?
+    pub(crate) fn pass(&mut self, side: Side, segment: &Segment, frame: &mut Frame) -> bool {
+        let Side { from_guest, key } = side;
+        let now_ns = self.clock.now_ns();
+        let before = self.port.flow(&key).copied();
+        let _ = match from_guest {
+            true => self.port.from_guest(now_ns, frame, &mut self.out),
+            false => self.port.to_guest(now_ns, frame, &mut self.out).0,
+        };
+        self.collect(now_ns);
+        let Some(after) = self.port.flow(&key).copied() else { return false };
+        let ended = before.filter(|before| {
+            segment.opens && before.stage() >= Stage::Established && after.is_half_open()
+        });
+        if let Some(ended) = &ended {
+            self.end_track(now_ns, key, ended);
+        }
+        let before = before.filter(|_| ended.is_none()).unwrap_or_default();
+        let begins = !self.tracks.contains_key(&key);
+        let track = self.tracks.entry(key).or_insert_with(|| Track::begin(now_ns));
+        track.note(now_ns, &before, &after);
+        begins
+    }
+
+    /// The flows that the port has forgotten since the last call have ended.
+    fn collect(&mut self, now_ns: u64) {
+        self.out.to_guest.clear();
+        self.out.to_fabric.clear();
+        for (key, state) in self.port.take_forgotten() {
+            self.end_track(now_ns, key, &state);
+        }
+    }
+
+    fn end_track(&mut self, now_ns: u64, key: FlowKey, state: &FlowState) {
+        let Some(track) = self.tracks.remove(&key) else { return };
+        let (state, life, at_us) = (*state, track.life(START_NS), now_ns / NS_PER_US);
+        self.ended.push(Connection { place: 0, key, state, life, at_us });
+    }
+
+    pub(crate) fn unopened(&self) -> u64 {
+        self.sides.unopened()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.port.counters().clone()
+    }
+
+    /// All connections, those that are live behind the others.
+    pub(crate) fn end(mut self, place: usize) -> impl Iterator<Item = Connection> {
+        let live: Vec<_> = self.port.flows().map(|(key, state)| (*key, *state)).collect();
+        for (key, state) in live {
+            self.end_track(self.clock.now_ns(), key, &state);
+        }
+        self.ended.into_iter().map(move |connection| Connection { place, ..connection })
+    }
+}
+
+fn is_opening(port: &Port, key: &FlowKey) -> bool {
+    port.flow(key).is_some_and(FlowState::is_half_open)
+}

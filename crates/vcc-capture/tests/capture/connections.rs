@@ -1,0 +1,91 @@
+//! Connections that end, begin anew, are too many or have no beginning.
+
+use std::net::SocketAddr;
+
+use vcc_capture::testing::{Style, Timed, pcap, talk};
+use vcc_capture::{Capture, Packet, Replay, Replayed};
+use vcc_engine::{FlowKey, Stage, sys};
+use vcc_frames::Packet as Segment;
+
+use crate::reading::{S_NS, shadow};
+
+const PEER: &str = "192.0.2.9:80";
+
+fn end(text: &str) -> SocketAddr {
+    text.parse().expect("an end")
+}
+
+fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Replayed {
+    let frames = vcc_capture::testing::frames(packets);
+    let file = pcap(Style::default(), 1, &frames);
+    let is_guest = guest.map(|guest| -> Box<dyn Fn(SocketAddr) -> bool> {
+        Box::new(move |end: SocketAddr| end == guest)
+    });
+    let mut replay = Replay::new(shadow(), max, is_guest);
+    let mut capture = Capture::open(&file[..]).expect("a capture");
+    let mut packet = Packet::default();
+    while capture.next(&mut packet).expect("readable") {
+        replay.take(&mut packet).expect("in order");
+    }
+    replay.end()
+}
+
+fn talk_at(port: u16, after_s: u64) -> Vec<Timed<Segment>> {
+    let talk = talk(([10, 0, 0, 2], port).into(), end(PEER));
+    talk.into_iter().map(|(time_ns, segment)| (time_ns + after_s * S_NS, segment)).collect()
+}
+
+fn counted(seen: &Replayed, reason: sys::vcc_count) -> u64 {
+    seen.counters.iter().map(|counters| counters.get(reason)).sum()
+}
+
+/// The port forgets it a while after it has ended.
+#[test]
+fn an_ended_connection_keeps_its_last_state() {
+    let at_once = read(&talk_at(1, 0), 9, None);
+    let mut packets = talk_at(1, 0);
+    packets.extend(talk_at(2, 3600));
+    let seen = read(&packets, 9, None);
+    let [first, second] = &seen.connections[..] else { panic!("two connections") };
+    assert_eq!(first.state.stage(), Stage::Closed);
+    assert_eq!(first.state.reductions, 1);
+    assert_eq!(first.life, at_once.connections[0].life);
+    assert_eq!(second.life.began_ns, 3600 * S_NS);
+}
+
+#[test]
+fn a_connection_between_the_same_ends_is_another_one() {
+    let mut packets = talk_at(1, 0);
+    packets.extend(talk_at(1, 1));
+    let seen = read(&packets, 9, None);
+    let [first, second] = &seen.connections[..] else { panic!("two connections") };
+    assert_eq!((first.key, first.life.sent_bytes), (second.key, second.life.sent_bytes));
+    assert_eq!(second.life.began_ns, S_NS);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_counted() {
+    let packets: Vec<_> = (1..=5).flat_map(|port| talk_at(port, port.into())).collect();
+    let seen = read(&packets, 3, None);
+    assert_eq!((seen.connections.len(), seen.left_out), (3, 2));
+}
+
+#[test]
+fn a_connection_without_its_syn_has_no_flow() {
+    let seen = read(&talk_at(1, 0)[2..], 9, None);
+    assert_eq!((seen.connections.len(), seen.unopened), (0, 1));
+    assert_eq!(counted(&seen, sys::COUNT_UNKNOWN), seen.segments);
+}
+
+#[test]
+fn the_user_names_the_guest() {
+    let packets = [talk_at(1, 0), talk_at(2, 1)].concat();
+    let seen = read(&packets, 9, Some(end("10.0.0.2:1")));
+    assert_eq!((seen.connections.len(), seen.others), (1, 48));
+    // The guest accepts the connections.
+    let seen = read(&packets, 9, Some(end(PEER)));
+    let keys: Vec<FlowKey> = seen.connections.iter().map(|it| it.key).collect();
+    let key = |port| FlowKey::new(end(PEER), ([10, 0, 0, 2], port).into(), None);
+    assert_eq!(keys, [key(1), key(2)]);
+    assert_eq!(seen.connections[0].life.sent_bytes, 1, "its FIN");
+}

@@ -1,0 +1,91 @@
+//! One file, packet by packet.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use vcc_capture::{Capture, Connection, Interface, Packet, Place, Problem, Replay, Replayed};
+use vcc_command::output;
+use vcc_engine::Params;
+use vcc_port::Flow;
+use vcc_view::{Counts, FlowView, Growth, Rates};
+
+use super::columns::Row;
+
+/// What a file has shown besides its connections.
+pub struct Outcome {
+    pub name: String,
+    /// Without the connections.
+    pub seen: Replayed,
+    pub connections: usize,
+    /// With their offsets.
+    pub problems: Vec<String>,
+}
+
+/// Reads all that can be read. Problems are reported at once.
+pub fn read(
+    name: &str,
+    index: usize,
+    reader: impl Read,
+    mut replay: Replay,
+    params: &Params,
+) -> (Outcome, Vec<Row>) {
+    let mut problems = Vec::new();
+    let mut interfaces = Vec::new();
+    let mut complain = |problem: Problem| {
+        output::complain(&format!("{name}, {problem}"));
+        problems.push(problem.to_string());
+    };
+    match Capture::open(reader) {
+        Err(problem) => complain(problem),
+        Ok(mut capture) => {
+            let mut packet = Packet::default();
+            loop {
+                match capture.next(&mut packet) {
+                    Ok(false) => break,
+                    Ok(true) => replay.take(&mut packet).unwrap_or_else(&mut complain),
+                    Err(problem) => complain(problem),
+                }
+            }
+            interfaces = capture.interfaces().to_vec();
+        }
+    }
+    let mut seen = replay.end();
+    let connections = std::mem::take(&mut seen.connections);
+    let labels = labels(name, &seen.places, &interfaces);
+    let row = |connection: &Connection| row(connection, index, &labels, params);
+    let rows: Vec<Row> = connections.iter().map(row).collect();
+    (Outcome { name: name.to_owned(), seen, connections: rows.len(), problems }, rows)
+}
+
+/// The name of each place: that of the file, and where there are several that of interface and device.
+fn labels(name: &str, places: &[Place], interfaces: &[Interface]) -> Vec<Arc<str>> {
+    let label = |place: &Place| {
+        if places.len() == 1 {
+            return name.into();
+        }
+        let interface = interfaces.get(place.interface).map_or("", |it| &it.name);
+        match place.device {
+            Some(device) => format!("{name}:{interface}.{device}").into(),
+            None => format!("{name}:{interface}").into(),
+        }
+    };
+    places.iter().map(label).collect()
+}
+
+fn row(connection: &Connection, index: usize, labels: &[Arc<str>], params: &Params) -> Row {
+    let Connection { place, key, state, life, at_us } = *connection;
+    let label = labels[place].clone();
+    let flow = Flow {
+        guest: key.guest(),
+        peer: key.peer(),
+        vlan: key.vlan(),
+        inside: key.is_inside(),
+        state,
+    };
+    let place = vcc_view::Place { index, key: label.clone(), port: label, tenant: None };
+    let growth = Growth { acked_bytes: life.acked_bytes, counts: Counts::from_state(&state) };
+    let rates = Rates::over(&growth, Duration::from_nanos(life.lasted_ns));
+    let flow = FlowView { rates, ..FlowView::new(&place, &flow, None, params, None, at_us) };
+    Row { flow, life }
+}

@@ -1,0 +1,105 @@
+mod columns;
+mod file;
+mod report;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use vcc_command::output;
+use vcc_engine::{Mode, Params, Underlay};
+use vcc_view::End;
+
+use super::flows::table;
+use super::selection::OrderArguments;
+use columns::{MORE, Row};
+use file::Outcome;
+
+/// A file could not be read to its end.
+const UNREAD: u8 = 3;
+
+/// Show the connections in captures, and what an underlay would have done with them
+///
+/// Reads captures of tcpdump, Wireshark and others in the formats pcap and pcapng, and passes their
+/// packets through a port in shadow mode, which computes the underlay's window and changes nothing. This
+/// needs no permission. A capture from the guest's host has the round-trip times that a port there
+/// would have measured.
+///
+/// How a guest would have answered the underlay's window is not known from a capture. What can be read is
+/// shown even if a file is damaged; then the exit code is 3.
+#[derive(clap::Args)]
+#[command(after_long_help = columns::help())]
+pub struct Arguments {
+    /// Captures; - is the standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// The guests, at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS [default: the end that
+    /// opens a connection is its guest]
+    #[arg(long, value_name = "END", value_delimiter = ',')]
+    guest: Vec<End>,
+
+    /// The congestion control whose window is computed
+    #[arg(long, value_name = "NAME", default_value_t)]
+    underlay: Underlay,
+
+    /// Connections of a file that are kept; further ones are counted
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    max_flows: u32,
+
+    #[command(flatten)]
+    order: OrderArguments,
+
+    /// Show all columns
+    #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
+    wide: bool,
+
+    /// Print files and connections as JSON
+    #[arg(long, help_heading = "How they are shown")]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut files = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for (index, path) in arguments.files.iter().enumerate() {
+        let (outcome, more) = read(arguments, path, index)?;
+        files.push(outcome);
+        rows.extend(more);
+    }
+    let sort = arguments.order.sort();
+    rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
+    arguments.order.keep_first(&mut rows);
+    if arguments.json {
+        output::say_json(&report::Document { files: &files, flows: &rows })?;
+    } else {
+        output::say(&table::table_with(&rows, |row| &row.flow, MORE, arguments.wide));
+        output::say(&report::text(&files, arguments.underlay, !rows.is_empty()));
+    }
+    let is_whole = files.iter().all(|file| file.problems.is_empty());
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
+}
+
+fn read(arguments: &Arguments, path: &Path, index: usize) -> anyhow::Result<(Outcome, Vec<Row>)> {
+    let mut params = Params::default();
+    params.0.mode = Mode::Shadow.number();
+    params.0.underlay = arguments.underlay.number();
+    let guests = arguments.guest.clone();
+    let is_guest = (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool> {
+        Box::new(move |end| guests.iter().any(|guest| guest.matches(end)))
+    });
+    let reader: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin().lock()),
+        false => {
+            let opened = File::open(path);
+            Box::new(opened.with_context(|| format!("cannot open {}", path.display()))?)
+        }
+    };
+    let reader = BufReader::with_capacity(1 << 16, reader);
+    let replay = vcc_capture::Replay::new(params, arguments.max_flows as usize, is_guest);
+    let name = path.display().to_string();
+    Ok(file::read(&name, index, reader, replay, &params))
+}

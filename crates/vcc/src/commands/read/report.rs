@@ -1,0 +1,98 @@
+//! What files have shown besides their connections, as text and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use vcc_capture::Replayed;
+use vcc_engine::Underlay;
+use vcc_port::counters;
+use vcc_view::units;
+
+use super::columns::Row;
+use super::file::Outcome;
+
+#[derive(Serialize)]
+pub struct Document<'a> {
+    pub files: &'a [Outcome],
+    pub flows: &'a [Row],
+}
+
+const NS_PER_S: f64 = 1e9;
+
+/// Segments that were not translated, by reason, summed over the ports of a file.
+fn untranslated(seen: &Replayed) -> impl Iterator<Item = (vcc_port::Counter, u64)> {
+    let sum = |reason| seen.counters.iter().map(|counters| counters.get(reason)).sum();
+    (0..).zip(counters::ALL).map(move |(reason, counter)| (counter, sum(reason)))
+}
+
+/// In seconds.
+fn span_s(seen: &Replayed) -> Option<f64> {
+    seen.span_ns.map(|(first_ns, last_ns)| (last_ns - first_ns) as f64 / NS_PER_S)
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let seen = &self.seen;
+        let counters: BTreeMap<&str, u64> =
+            untranslated(seen).map(|(counter, value)| (counter.name, value)).collect();
+        let first_s = seen.span_ns.map(|(first_ns, _)| first_ns as f64 / NS_PER_S);
+        let mut file = to.serialize_struct("file", 13)?;
+        file.serialize_field("file", &self.name)?;
+        file.serialize_field("packets", &seen.packets)?;
+        file.serialize_field("segments", &seen.segments)?;
+        file.serialize_field("connections", &self.connections)?;
+        file.serialize_field("first_time_s", &first_s)?;
+        file.serialize_field("span_s", &span_s(seen))?;
+        file.serialize_field("counters", &counters)?;
+        file.serialize_field("segments_cut", &seen.cut)?;
+        file.serialize_field("segments_of_others", &seen.others)?;
+        file.serialize_field("packets_backwards", &seen.backwards)?;
+        file.serialize_field("connections_left_out", &seen.left_out)?;
+        file.serialize_field("connections_without_syn", &seen.unopened)?;
+        file.serialize_field("problems", &self.problems)?;
+        file.end()
+    }
+}
+
+pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
+    let mut text = String::new();
+    for file in files {
+        let seen = &file.seen;
+        text += &format!(
+            "{}: {} in {}, {}, {}\n",
+            file.name,
+            counted(seen.packets, "packet"),
+            units::duration(span_s(seen).unwrap_or_default() * 1e6),
+            counted(seen.segments, "TCP segment"),
+            counted(file.connections as u64, "connection")
+        );
+        let mut line = |count: u64, meaning: &str| {
+            if count > 0 {
+                text += &format!("{count:>12}  {meaning}\n");
+            }
+        };
+        for (counter, count) in untranslated(seen) {
+            line(count, counter.meaning);
+        }
+        line(seen.unopened, "connections without their SYN in the file: a port knows none of them");
+        line(seen.left_out, "connections left out: --max-flows has the limit");
+        line(seen.others, "left out: segments between two ends of which --guest names neither");
+        line(
+            seen.cut,
+            "left out: TCP headers cut short: capture more of each packet (tcpdump -s 128)",
+        );
+        line(seen.backwards, "packets earlier than the one before them");
+    }
+    if has_rows {
+        text += &format!(
+            "\nThe windows, marks and reductions are those of {underlay}, computed beside the connections. How \
+             the guests would have\nanswered its windows is not known from a file.\n"
+        );
+    }
+    text
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

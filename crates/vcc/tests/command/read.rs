@@ -1,0 +1,204 @@
+//! `vcc read`: connections in captures.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use vcc_capture::testing::{Pcapng, Style, Timed, frames, pcap, talk};
+
+use crate::{CommandOutput, command};
+
+const GUEST: &str = "10.0.0.2:40000";
+const PEER: &str = "192.0.2.9:80";
+
+/// The frames of a connection of 48 segments, one of them a retransmission.
+pub fn connection() -> Vec<Timed<Vec<u8>>> {
+    let [guest, peer]: [SocketAddr; 2] = [GUEST, PEER].map(|end| end.parse().expect("an end"));
+    frames(&talk(guest, peer))
+}
+
+/// A capture of it.
+pub fn capture() -> Vec<u8> {
+    pcap(Style::default(), 1, &connection())
+}
+
+struct Files {
+    directory: TempDir,
+}
+
+impl Files {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a directory") }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        path
+    }
+
+    /// In the directory of the files.
+    fn vcc(&self, arguments: &str) -> CommandOutput {
+        let mut command = command();
+        command.current_dir(self.directory.path()).args(arguments.split_whitespace());
+        command.output().expect("the command").into()
+    }
+}
+
+/// The cells below the heading of each column, separated by two spaces or more.
+fn cells(line: &str) -> Vec<&str> {
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
+#[test]
+fn a_connection_in_a_capture() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    let text = files.vcc("read a.pcap").well();
+    let [header, row, ..] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let cell = |heading| {
+        let at = cells(header).iter().position(|it| *it == heading);
+        cells(row)[at.unwrap_or_else(|| panic!("no {heading}: {text}"))]
+    };
+    for (heading, value) in [
+        ("PORT", "a.pcap"),
+        ("GUEST", GUEST),
+        ("PEER", PEER),
+        ("STAGE", "closed"),
+        ("UNDERLAY", "reno-ecn"),
+        ("LIMITED-BY", "closed"),
+        ("SRTT", "20.0 ms"),
+        ("REDUCTIONS", "1"),
+        ("RETRANS", "1"),
+        ("BEGAN", "0 us"),
+        ("LASTED", "100 ms"),
+        ("SENT", "19.5 KiB"),
+        ("BEYOND", "0.000"),
+    ] {
+        assert_eq!(cell(heading), value, "{heading}: {text}");
+    }
+    assert!(text.contains("not known from a file"), "{text}");
+    assert!(
+        text.contains("\na.pcap: 48 packets in 100 ms, 48 TCP segments, 1 connection\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_has_files_and_connections() {
+    let files = Files::new();
+    let mut unknown = connection();
+    unknown.drain(..2);
+    files.write("a.pcap", &capture());
+    files.write("b.pcap", &pcap(Style::default(), 1, &unknown));
+    let text = files.vcc("read --json --underlay cubic a.pcap b.pcap").well();
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let [a, b] = ["0", "1"].map(|at| document.pointer(&format!("/files/{at}")).expect("a file"));
+    assert_eq!(
+        (&a["file"], &a["packets"], &a["connections"]),
+        (&"a.pcap".into(), &48.into(), &1.into())
+    );
+    assert_eq!(a["first_time_s"], 1_700_000_000.123_456);
+    assert_eq!(a["counters"]["unknown"], 0);
+    assert_eq!((&b["connections"], &b["connections_without_syn"]), (&0.into(), &1.into()));
+    assert_eq!(b["counters"]["unknown"], 46);
+    let flows = document["flows"].as_array().expect("connections");
+    assert_eq!(flows.len(), 1);
+    let flow = &flows[0];
+    assert_eq!((&flow["port"], &flow["underlay"]), (&"a.pcap".into(), &"cubic".into()));
+    assert_eq!((&flow["retransmissions"], &flow["sent_bytes"]), (&1.into(), &20_001.into()));
+    let rate = flow["goodput_bits_per_s"].as_f64().expect("a rate");
+    assert!((1.5e6..1.7e6).contains(&rate), "{rate}");
+}
+
+#[test]
+fn the_standard_input() {
+    let files = Files::new();
+    let path = files.write("a.pcap", &capture());
+    let mut read = command();
+    read.args(["read", "-", "--json"]).stdin(File::open(path).expect("the file"));
+    let text = CommandOutput::from(read.output().expect("the command")).well();
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["files"][0]["packets"], 48);
+}
+
+#[test]
+fn the_user_names_the_guest() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    for (guest, rows) in [("10.0.0.0/8", Some(GUEST)), (":80", Some(PEER)), ("10.0.0.3", None)] {
+        let text = files.vcc(&format!("read a.pcap --json --guest {guest}")).well();
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        let of: Option<&str> = document["flows"][0]["guest"].as_str();
+        assert_eq!(of, rows, "{guest}");
+        let others = if rows.is_none() { 48 } else { 0 };
+        assert_eq!(document["files"][0]["segments_of_others"], others, "{guest}");
+    }
+}
+
+#[test]
+fn each_interface_has_its_port() {
+    let files = Files::new();
+    let mut file = Pcapng::new(Style::default());
+    file.interface(1, "tap0", 6, 0);
+    file.interface(1, "eth0", 6, 0);
+    for (time_ns, frame) in &connection() {
+        (0..2).for_each(|interface| file.packet(interface, time_ns / 1000, frame));
+    }
+    files.write("a.pcapng", &file.file);
+    let text = files.vcc("read a.pcapng --reverse").well();
+    let ports: Vec<&str> = text.lines().skip(1).take(2).map(|line| cells(line)[0]).collect();
+    assert_eq!(ports, ["a.pcapng:tap0", "a.pcapng:eth0"], "{text}");
+    let text = files.vcc("read a.pcapng --top 1").well();
+    assert!(text.contains("a.pcapng:eth0") && !text.contains("a.pcapng:tap0"), "{text}");
+}
+
+/// What precedes the damage is shown.
+#[test]
+fn a_damaged_file() {
+    let files = Files::new();
+    let whole = capture();
+    files.write("a.pcap", &whole[..whole.len() - 60]);
+    files.write("b.pcap", b"{\"no\": \"capture\"}");
+    let printed = files.vcc("read a.pcap b.pcap");
+    assert_eq!(printed.code, 3, "{}", printed.stderr);
+    let offset = whole.len() - (16 + 54);
+    let expected = [
+        format!("vcc: a.pcap, byte {offset}: the file ends within a packet: "),
+        "vcc: b.pcap, byte 0: the file begins with 0x6f6e227b, and is neither pcap nor pcapng: "
+            .into(),
+    ];
+    let lines: Vec<&str> = printed.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", printed.stderr);
+    for (line, expected) in lines.iter().zip(&expected) {
+        assert!(line.starts_with(expected), "{line}");
+    }
+    assert!(printed.stdout.contains("a.pcap: 47 packets"), "{}", printed.stdout);
+    assert!(printed.stdout.contains(GUEST), "{}", printed.stdout);
+    let complaint = files.vcc("read nowhere.pcap").complaint(1);
+    assert!(complaint.starts_with("cannot open nowhere.pcap: "), "{complaint}");
+    let complaint = files.vcc("read").complaint(2);
+    assert!(complaint.contains("FILE"), "{complaint}");
+}
+
+/// Names of interfaces come from the file.
+#[test]
+fn hostile_names_are_escaped() {
+    let files = Files::new();
+    let mut file = Pcapng::new(Style::default());
+    file.interface(1, "a\x1b[2J\n", 6, 0);
+    file.interface(1, "b", 6, 0);
+    for (time_ns, frame) in &connection() {
+        (0..2).for_each(|interface| file.packet(interface, time_ns / 1000, frame));
+    }
+    file.interface(105, "c\x1b[2J\n", 6, 0);
+    files.write("a.pcapng", &file.file);
+    for arguments in ["read a.pcapng", "read a.pcapng --json"] {
+        let printed = files.vcc(arguments);
+        assert_eq!(printed.code, 3, "{}", printed.stderr);
+        assert!(!printed.stdout.contains('\x1b') && !printed.stderr.contains('\x1b'));
+        assert_eq!(printed.stderr.lines().count(), 1, "{}", printed.stderr);
+    }
+}
