@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::{Doing, Error, Result};
-use crate::files;
+use crate::files::Room;
 use crate::guest::{
     CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, check_sockets, greet, plan_file,
 };
@@ -70,7 +70,8 @@ pub struct World {
     /// One guest runs at a time, so a second CPU would only add the cost of waking it up for each
     /// turn.
     _cpu: OneCpu,
-    // Dropped after the guests, whose working directory it is.
+    // Dropped after the guests, whose files and working directory they are.
+    _room: Room,
     _directory: TempDir,
 }
 
@@ -79,7 +80,7 @@ impl World {
     /// when the calling thread does.
     pub fn boot(kernel: &Kernel, init: &[u8], spec: WorldSpec, watch: &Watch) -> Result<Self> {
         let WorldSpec { guests: specs, cores } = spec;
-        files::make_room(specs.len())?;
+        let room = Room::make(specs.len())?;
         let alone = (0..specs.len()).filter(|&guest| specs[guest].vcpu.is_none()).collect();
         let cores = cores.iter().enumerate().map(|(core, spec)| shared_core(core, spec, &specs));
         let cores = cores.collect();
@@ -101,7 +102,8 @@ impl World {
             guests.push(started.into_guest(number, clock, schedule));
         }
         guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
-        Ok(Self { guests, alone, cores, have_met: false, _cpu: cpu, _directory: directory })
+        let (have_met, _cpu, _room, _directory) = (false, cpu, room, directory);
+        Ok(Self { guests, alone, cores, have_met, _cpu, _room, _directory })
     }
 
     /// Runs until every guest has ended. `tick` is called with the progress from time to time.

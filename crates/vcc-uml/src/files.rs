@@ -1,6 +1,7 @@
 //! Raises the limit of open files for many guests.
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Doing, Error, Result};
 use crate::system::check;
@@ -11,8 +12,31 @@ const EACH: u64 = 8;
 /// This process's own files.
 const OWN: u64 = 64;
 
-/// Raises the soft limit (RLIMIT_NOFILE) as needed, up to the hard limit.
-pub(crate) fn make_room(guests: usize) -> Result<()> {
+/// Guests of all worlds of this process.
+static GUESTS: Mutex<usize> = Mutex::new(0);
+
+/// Room for the files of a world's guests. Given back on drop.
+pub(crate) struct Room {
+    guests: usize,
+}
+
+impl Room {
+    /// Raises the soft limit (RLIMIT_NOFILE) as needed, up to the hard limit.
+    pub fn make(guests: usize) -> Result<Self> {
+        let mut all = GUESTS.lock().unwrap_or_else(PoisonError::into_inner);
+        raise_for(*all + guests)?;
+        *all += guests;
+        Ok(Self { guests })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        *GUESTS.lock().unwrap_or_else(PoisonError::into_inner) -= self.guests;
+    }
+}
+
+fn raise_for(guests: usize) -> Result<()> {
     let needed = OWN + guests as u64 * EACH;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for writes.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use vcc_net::ready::ready;
@@ -15,9 +16,13 @@ pub(crate) fn strange(what: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_string())
 }
 
-/// Pins the calling thread, and processes that it starts, to its current CPU. Until dropped, by the
-/// same thread.
+/// CPUs to which threads of this process are pinned.
+static HELD: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Pins the calling thread, and processes that it starts, to one CPU: the current one, unless others are
+/// held by fewer threads of this process. Until dropped, by the same thread.
 pub(crate) struct OneCpu {
+    cpu: usize,
     before: libc::cpu_set_t,
 }
 
@@ -28,15 +33,22 @@ impl OneCpu {
         // SAFETY: `before` is valid and of the size given; 0 is the calling thread.
         check(unsafe { libc::sched_getaffinity(0, size_of_val(&before), &mut before) })?;
         // SAFETY: takes nothing.
-        let cpu = check(unsafe { libc::sched_getcpu() })?;
+        let current = check(unsafe { libc::sched_getcpu() })? as usize;
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        let holders = |cpu: usize| held.iter().filter(|&&it| it == cpu).count();
+        // SAFETY: the number is below that of the set's bits.
+        let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &before) };
+        let allowed = (0..libc::CPU_SETSIZE as usize).filter(is_allowed);
+        let cpu = allowed.min_by_key(|&cpu| (holders(cpu), cpu != current)).unwrap_or(current);
         // SAFETY: an all-zero cpu_set_t is an empty set; CPU_SET ignores a CPU beyond the set.
         let one = unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(cpu as usize, &mut set);
+            libc::CPU_SET(cpu, &mut set);
             set
         };
         set_affinity(&one)?;
-        Ok(Self { before })
+        held.push(cpu);
+        Ok(Self { cpu, before })
     }
 }
 
@@ -49,6 +61,10 @@ impl Drop for OneCpu {
     fn drop(&mut self) {
         // The former CPUs are still allowed, unless the kernel has removed them.
         let _ = set_affinity(&self.before);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = held.iter().position(|&cpu| cpu == self.cpu) {
+            held.swap_remove(place);
+        }
     }
 }
 
@@ -70,4 +86,31 @@ pub(crate) fn readable<const N: usize>(
 ) -> io::Result<[bool; N]> {
     let places = fds.map(|fd| (fd.as_raw_fd(), libc::POLLIN));
     Ok(ready(places, patience)?.map(|events| events != 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn threads_hold_different_cpus() {
+        let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get().min(2));
+        let all_hold = Barrier::new(cpus);
+        let hold = || {
+            let cpu = OneCpu::hold().expect("a CPU");
+            all_hold.wait();
+            assert_eq!(unsafe { libc::sched_getcpu() }, cpu.cpu as libc::c_int);
+            cpu.cpu
+        };
+        let mut held: Vec<_> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..cpus).map(|_| scope.spawn(hold)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        held.dedup();
+        assert_eq!(held.len(), cpus);
+        assert!(HELD.lock().expect("no panic").is_empty());
+    }
 }

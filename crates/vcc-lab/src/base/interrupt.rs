@@ -44,6 +44,11 @@ impl Drop for Watch {
     }
 }
 
+/// Ends the runs that are under way, as Ctrl-C does.
+pub fn end_runs() {
+    PENDING.store(true, Ordering::Relaxed);
+}
+
 pub fn is_pending() -> bool {
     PENDING.load(Ordering::Relaxed)
 }

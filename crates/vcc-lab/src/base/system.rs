@@ -1,14 +1,35 @@
 //! The few system calls that the standard library does not offer.
 
 use crate::base::error::{Doing, Error, Result};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 
 pub use vcc_traffic::system::{check, now_ns};
 
 pub fn require_root() -> Result<()> {
     // SAFETY: takes nothing, cannot fail.
     if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(Error::NotRoot) }
+}
+
+/// Memory that programs and files in memory can still take without swapping (proc_meminfo(5)).
+pub fn free_memory_bytes() -> Result<u64> {
+    let path = PathBuf::from("/proc/meminfo");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(Error::Read { path, source }),
+    };
+    free_bytes(&text).ok_or_else(|| Error::Missing {
+        what: "a line `MemAvailable` in /proc/meminfo".into(),
+        remedy: "run it where the kernel's own /proc is mounted, or with --jobs 1".into(),
+    })
+}
+
+fn free_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib << 10)
 }
 
 /// Gives the calling thread real-time priority. It must not spin: the kernel throttles real-time
@@ -97,5 +118,18 @@ impl Epoll {
             Err(error) => return Err(error).doing(|| "wait for frames (epoll_pwait2)".into()),
         };
         Ok(self.events[..ready].iter().map(|event| event.u64 as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_memory_is_what_can_be_taken_without_swapping() {
+        let meminfo = "MemTotal:       24684084 kB\nMemFree:  1 kB\nMemAvailable:     2048 kB\n";
+        assert_eq!(free_bytes(meminfo), Some(2 << 20));
+        assert_eq!(free_bytes("MemFree:  1 kB\n"), None);
+        assert!(free_memory_bytes().unwrap() > 0);
     }
 }

@@ -64,6 +64,11 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = RunOptions::default().seed)]
     seed: u64,
 
+    /// Runs at once, in virtual time, as far as there is memory for their guests
+    /// [default: the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    jobs: Option<u32>,
+
     /// Write all figures to FILE, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -101,6 +106,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         cases: arguments.cases.clone(),
         backend: arguments.backend,
         keep_series: arguments.series,
+        jobs: arguments.jobs,
     };
     let mut progress = Terminal::new(experiment.id());
     let report = vcc_lab::run(&experiment, &options, &mut progress);

@@ -10,6 +10,7 @@ mod document;
 mod duration;
 mod field_names;
 mod file;
+mod ledger;
 mod locate;
 mod matrix;
 mod metric;
@@ -53,7 +54,7 @@ pub trait Kind: Debug + Clone + Sized {
     /// The fields of an entry of `[[cases]]`, besides its name and what it expects.
     type CaseTable: DeserializeOwned;
     /// What a run must know of its case.
-    type Parameters: Debug + Clone;
+    type Parameters: Debug + Clone + Sync;
     type Testbed<'a>: Testbed<Self::Parameters>
     where
         Self: 'a;
@@ -133,6 +134,20 @@ pub trait Testbed<P> {
 
     /// Runs a case once. Its attempts are numbered from 0 on.
     fn run(&mut self, case: &Case<P>, attempt: u32, tick: Tick) -> Result<RunReport>;
+
+    /// Its runs, if they do not disturb each other.
+    fn independent(&self) -> Option<&dyn Independent<P>> {
+        None
+    }
+}
+
+/// Runs that may take place at once, each in a thread of its own, and are the same as one by one.
+pub trait Independent<P>: Sync {
+    /// As many at once have memory on this machine; at least one.
+    fn most_at_once(&self) -> Result<usize>;
+
+    /// As [`Testbed::run`].
+    fn run(&self, case: &Case<P>, attempt: u32, tick: Tick) -> Result<RunReport>;
 }
 
 /// Reads an experiment's file, whose name is for errors.

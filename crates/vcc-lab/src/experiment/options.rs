@@ -17,6 +17,8 @@ pub struct RunOptions {
     pub backend: Option<Backend>,
     /// Keep what was recorded over time in the report of each run.
     pub keep_series: bool,
+    /// The most runs at once, where time is virtual; the number of CPUs if left out.
+    pub jobs: Option<u32>,
 }
 
 impl Default for RunOptions {
@@ -29,6 +31,7 @@ impl Default for RunOptions {
             cases: Vec::new(),
             backend: None,
             keep_series: false,
+            jobs: None,
         }
     }
 }

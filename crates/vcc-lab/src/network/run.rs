@@ -1,9 +1,10 @@
 //! Hosts and kernels for runs on an emulated network.
 
 use super::{Case, NetworkKind};
-use crate::backend::{self, HostKernels};
+use crate::backend::{self, HostKernels, virtual_time};
 use crate::base::error::Result;
-use crate::experiment::{Experiment, Testbed, Tick};
+use crate::base::system::free_memory_bytes;
+use crate::experiment::{Experiment, Independent, Testbed, Tick};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use vcc_results::measure;
@@ -53,6 +54,22 @@ impl Testbed<super::Parameters> for NetworkTestbed<'_> {
     }
 
     fn run(&mut self, case: &Case, attempt: u32, tick: Tick) -> Result<RunReport> {
+        Independent::run(self, case, attempt, tick)
+    }
+
+    fn independent(&self) -> Option<&dyn Independent<super::Parameters>> {
+        matches!(self.hosts, HostKernels::Virtual(_)).then_some(self as _)
+    }
+}
+
+impl Independent<super::Parameters> for NetworkTestbed<'_> {
+    fn most_at_once(&self) -> Result<usize> {
+        let most_bytes = self.scenarios.values().map(virtual_time::memory_bytes).max();
+        let runs = free_memory_bytes()? / most_bytes.unwrap_or(0).max(1);
+        Ok(usize::try_from(runs).unwrap_or(usize::MAX).max(1))
+    }
+
+    fn run(&self, case: &Case, attempt: u32, tick: Tick) -> Result<RunReport> {
         let seed = self.seed.wrapping_add(u64::from(attempt));
         let scenario = &self.scenarios[case.name.as_str()];
         let facts = scenario.facts(&self.experiment.kind.groups());

@@ -46,6 +46,27 @@ fn equal_seeds_give_equal_frames() {
 }
 
 #[test]
+fn runs_at_once_give_the_frames_of_runs_one_by_one() {
+    if !can_attach() {
+        return;
+    }
+    let folder = folder("virtual-jobs");
+    let file = written(&folder, EXPERIMENT);
+    let frames = |jobs: u32| -> Vec<(u64, String)> {
+        let report = run(&folder, &file, &format!("--runs 3 --jobs {jobs}"));
+        let runs = report["cases"][0]["runs"].as_array().expect("runs");
+        let frames = runs.iter().map(|run| {
+            let hash = run["frame_log_hash"].as_str().expect("a hash");
+            (run["seed"].as_u64().expect("a seed"), hash.to_owned())
+        });
+        frames.collect()
+    };
+    let one_by_one = frames(1);
+    assert!(one_by_one.iter().map(|(seed, _)| *seed).eq(1..=3));
+    assert_eq!(one_by_one, frames(2));
+}
+
+#[test]
 fn guests_of_ipv6_with_jumbo_frames_send_as_those_of_ipv4() {
     if !can_attach() {
         return;
@@ -100,6 +121,9 @@ fn missing_abilities_of_a_backend_are_reported_before_anything_runs() {
     let file = written(&folder, &EXPERIMENT.replace("[duration]", cores));
     let complaint = lab(&format!("run {file}")).complaint(1);
     assert!(complaint.contains("cores that guests share need virtual time"), "{complaint}");
+    let file = written(&folder, EXPERIMENT);
+    let complaint = lab(&format!("run {file} --jobs 2")).complaint(1);
+    assert!(complaint.contains("several runs at once need virtual time"), "{complaint}");
     let complaint = lab("run acdc-fig11 --backend virtual").complaint(1);
     assert!(complaint.contains("wire without a network"), "{complaint}");
 }
@@ -159,19 +183,19 @@ impl Drop for LongRun {
     }
 }
 
-/// A long run, with its temporary files in a folder of their own.
+/// Two long runs at once, with their temporary files in a folder of their own.
 fn long_run(folder: &Path) -> Child {
     let file = written(folder, &EXPERIMENT.replace("measured_s = 1.0", "measured_s = 600.0"));
     let child = command()
-        .args(["run", &file, "--backend", "virtual"])
+        .args(["run", &file, "--backend", "virtual", "--runs", "2", "--jobs", "2"])
         .env("TMPDIR", folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("started");
     let run = LongRun(Some(child));
-    // Three guests, and each has a process before it that waits for its end.
-    assert!(eventually(|| guests_in(folder) >= 6), "the guests did not start");
+    // Three guests each, and each has a process before it that waits for its end.
+    assert!(eventually(|| guests_in(folder) >= 12), "the guests did not start");
     run.take()
 }
 
@@ -224,7 +248,7 @@ fn guests_do_not_outlive_a_run_that_is_killed() {
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.starts_with("vcc-guests.")).count()
     };
-    assert_eq!(runs(), 1, "nobody could remove it");
+    assert_eq!(runs(), 2, "nobody could remove them");
     let file = written(&folder, EXPERIMENT);
     let mut next = command();
     next.args(["run", &file, "--backend", "virtual"]).env("TMPDIR", &folder);

@@ -60,6 +60,12 @@ pub fn check(scenario: &Scenario) -> Result<()> {
     plan::refuse(scenario, &scenario.hosts(&scenario.topology()))
 }
 
+/// Memory of the guests of a run.
+pub fn memory_bytes(scenario: &Scenario) -> u64 {
+    let guests = scenario.hosts(&scenario.topology()).len() as u64;
+    (guests * u64::from(GUEST_MEMORY_MIB)) << 20
+}
+
 /// The port of a guest in its driver domain. A shadow's keeps what it is compared by.
 fn port(translation: &Translation) -> Port {
     let (params, buffer) = (translation.params, translation.buffer);
