@@ -4,18 +4,21 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::error::{Doing, Error, Result};
 use crate::files::Room;
 use crate::guest::{
-    CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, check_sockets, greet, plan_file,
+    CLOCK_SOCKET, Guest, GuestSpec, ROOT, Started, Watch, accept, check_sockets, finish, greet,
+    plan_file,
 };
 use crate::kernel::Kernel;
 use crate::shared_core::SharedCore;
 use crate::system::{OneCpu, readable};
 use crate::temp_dir::TempDir;
 use crate::time_travel::{ClockLine, Message};
+use crate::turns::Turns;
 use crate::vcpu::{Core, CoreSpec};
 use vcc_domain::Port;
 
@@ -62,6 +65,7 @@ pub struct WorldSpec {
 
 pub struct World {
     guests: Vec<Guest>,
+    turns: Rc<Turns>,
     /// Guests with a core of their own.
     alone: Vec<usize>,
     cores: Vec<SharedCore>,
@@ -95,15 +99,16 @@ impl World {
         let mut started = started
             .map(|(guest, spec)| Started::start(kernel, path, guest, spec))
             .collect::<Result<Vec<_>>>()?;
+        let turns = Rc::new(Turns::create().doing(|| "create the guests' page of turns".into())?);
         let mut guests = Vec::new();
         let lines = await_all(&listener, &mut started, watch)?;
         for (number, (started, (mut clock, start))) in started.into_iter().zip(lines).enumerate() {
-            let schedule = accept(&mut clock, &start, number)?;
-            guests.push(started.into_guest(number, clock, schedule));
+            let schedule = accept(&mut clock, &start, number, &turns)?;
+            guests.push(started.into_guest(number, clock, schedule, Rc::clone(&turns)));
         }
         guests.iter_mut().try_for_each(|guest| guest.until_it_waits(watch))?;
         let (have_met, _cpu, _room, _directory) = (false, cpu, room, directory);
-        Ok(Self { guests, alone, cores, have_met, _cpu, _room, _directory })
+        Ok(Self { guests, turns, alone, cores, have_met, _cpu, _room, _directory })
     }
 
     /// Runs until every guest has ended. `tick` is called with the progress from time to time.
@@ -135,9 +140,7 @@ impl World {
                     moment.frames += 1;
                 }
             }
-            for &guest in &self.alone {
-                self.guests[guest].run_until(end_ns, watch)?;
-            }
+            self.run_alone(end_ns, watch)?;
             for core in &mut self.cores {
                 core.run_until(&mut self.guests, end_ns, watch)?;
             }
@@ -159,6 +162,23 @@ impl World {
             }
         }
         Ok(moment)
+    }
+
+    /// Runs the guests with a core of their own until they have no event before `end_ns`. All that have
+    /// one run together, up to the next of each.
+    fn run_alone(&mut self, end_ns: u64, watch: &Watch) -> Result<()> {
+        let mut started = self.alone.clone();
+        while !started.is_empty() {
+            let mut next = Vec::with_capacity(started.len());
+            for guest in started {
+                if self.guests[guest].start_before(end_ns)? {
+                    next.push(guest);
+                }
+            }
+            finish(&self.turns, &mut self.guests, &next, watch)?;
+            started = next;
+        }
+        Ok(())
     }
 
     fn next_ns(&self) -> u64 {

@@ -14,7 +14,7 @@ macro_rules! recipe {
 }
 
 /// The build's inputs besides Debian's source package, below guest/.
-const RECIPE: [(&str, &str); 15] = recipe! {
+const RECIPE: [(&str, &str); 17] = recipe! {
     "debian.sh"
     "kernel/build.sh"
     "kernel/defconfig"
@@ -25,6 +25,8 @@ const RECIPE: [(&str, &str); 15] = recipe! {
     "kernel/05-shared-interrupts.patch"
     "kernel/06-flood.patch"
     "kernel/07-large-xstate.patch"
+    "kernel/08-turns.patch"
+    "kernel/09-code-model.patch"
     "kernel/tcp_flood.c"
     "pvtcp/6.12/1-tick-note-a-tick-that-comes-late.patch"
     "pvtcp/6.12/2-tcp-pvtcp.patch"

@@ -21,9 +21,11 @@ mod kernel;
 mod numbered;
 mod process;
 mod shared_core;
+mod shared_page;
 mod system;
 mod temp_dir;
 mod time_travel;
+mod turns;
 mod vcpu;
 mod vhost_user;
 

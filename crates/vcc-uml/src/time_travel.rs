@@ -3,16 +3,17 @@
 
 use std::ffi::CStr;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use vcc_net::fds::send_with_fds;
 
 use crate::numbered::numbered;
-use crate::system::{memory_file, strange};
+use crate::shared_page::SharedPage;
+use crate::system::strange;
+use crate::turns::Turns;
 
 numbered! {
     /// UM_TIMETRAVEL_*, as far as used.
@@ -105,15 +106,15 @@ impl ClockLine {
         self.send(&Message { op: Op::Ack, seq: message.seq, time_ns })
     }
 
-    /// Answers Start with the shared page and the log file, which is /dev/null.
+    /// Answers Start with the shared page and, in place of a file for a log, with the page of turns.
     pub fn accept(
         &mut self,
         start: &Message,
         schedule: &Schedule,
-        log: &OwnedFd,
+        turns: &Turns,
     ) -> io::Result<()> {
         let answer = Message { op: Op::Ack, seq: start.seq, time_ns: GUEST_SLOT as u64 };
-        send_with_fds(&self.stream, &answer.bytes(), &[schedule.fd.as_fd(), log.as_fd()])
+        send_with_fds(&self.stream, &answer.bytes(), &[schedule.0.fd(), turns.fd()])
     }
 
     pub fn run(&mut self, now_ns: u64) -> io::Result<()> {
@@ -159,93 +160,79 @@ mod at {
     pub const NAME: usize = 16;
     /// In the reserved bytes; our extension (guest/kernel/05-shared-interrupts.patch).
     pub const INTERRUPTS: usize = 24;
+    /// As well; of guest/kernel/08-turns.patch.
+    pub const HAS_TURNS: usize = 28;
+    pub const BY_TURNS: usize = 32;
+    pub const TURN: usize = 36;
 }
 
 /// The page that a guest shares with the calendar. Each guest has its own page, so that each has
 /// its own free_until.
-pub(crate) struct Schedule {
-    fd: OwnedFd,
-    page: NonNull<u8>,
-}
-
-// SAFETY: the page is accessed by atomics alone.
-unsafe impl Send for Schedule {}
+pub(crate) struct Schedule(SharedPage);
 
 impl Schedule {
     /// The guest runs first, at time 0.
     pub fn create(guest: usize) -> io::Result<Self> {
-        let fd = memory_file(NAME, BYTES as u64)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let page = unsafe {
-            libc::mmap(std::ptr::null_mut(), BYTES, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
-        };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let page = NonNull::new(page.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let schedule = Self { fd, page };
+        let schedule = Self(SharedPage::create(NAME, BYTES)?);
         // Written first: a guest checks these two before it uses the rest.
-        schedule.word(at::VERSION).store(VERSION, Ordering::Release);
-        schedule.word(at::LENGTH).store(BYTES as u32, Ordering::Release);
-        schedule.half(at::MAX_CLIENTS).store(SLOTS as u16, Ordering::Release);
-        schedule.half(at::RUNNING_ID).store(GUEST_SLOT as u16, Ordering::Release);
+        schedule.0.word(at::VERSION).store(VERSION, Ordering::Release);
+        schedule.0.word(at::LENGTH).store(BYTES as u32, Ordering::Release);
+        schedule.0.half(at::MAX_CLIENTS).store(SLOTS as u16, Ordering::Release);
+        schedule.0.half(at::RUNNING_ID).store(GUEST_SLOT as u16, Ordering::Release);
         let calendar = HEADER_BYTES + CALENDAR_SLOT * SLOT_BYTES;
-        schedule.word(calendar + at::CAPABILITIES).store(TIME_SHARE, Ordering::Release);
-        schedule.long(GUEST + at::NAME).store(guest as u64, Ordering::Release);
+        schedule.0.word(calendar + at::CAPABILITIES).store(TIME_SHARE, Ordering::Release);
+        schedule.0.long(GUEST + at::NAME).store(guest as u64, Ordering::Release);
         Ok(schedule)
     }
 
     pub fn current_ns(&self) -> u64 {
-        self.long(at::CURRENT_TIME).load(Ordering::Acquire)
+        self.0.long(at::CURRENT_TIME).load(Ordering::Acquire)
     }
 
     pub fn set_current_ns(&self, now_ns: u64) {
-        self.long(at::CURRENT_TIME).store(now_ns, Ordering::Release);
+        self.0.long(at::CURRENT_TIME).store(now_ns, Ordering::Release);
     }
 
     /// The guest may run without asking up to this time, exclusive.
     pub fn set_free_until_ns(&self, until_ns: u64) {
-        self.long(at::FREE_UNTIL).store(until_ns, Ordering::Release);
+        self.0.long(at::FREE_UNTIL).store(until_ns, Ordering::Release);
     }
 
     /// Raises interrupts of its card's rings, which it takes when it is run.
     pub fn interrupt(&self, rings: u32) {
-        self.word(GUEST + at::INTERRUPTS).fetch_or(rings, Ordering::Release);
+        self.0.word(GUEST + at::INTERRUPTS).fetch_or(rings, Ordering::Release);
+    }
+
+    /// Does the guest know turns?
+    pub fn has_turns(&self) -> bool {
+        self.0.word(GUEST + at::HAS_TURNS).load(Ordering::Acquire) != 0
+    }
+
+    /// Shall the guest end its next turn in the page of turns, instead of by a message?
+    pub fn set_by_turns(&self, by_turns: bool) {
+        self.0.word(GUEST + at::BY_TURNS).store(by_turns.into(), Ordering::Release);
+    }
+
+    /// The guest may run when it looks.
+    pub fn give_turn(&self) {
+        self.0.word(GUEST + at::TURN).store(1, Ordering::SeqCst);
+    }
+
+    /// Has the guest not ended its turn?
+    pub fn has_turn(&self) -> bool {
+        self.0.word(GUEST + at::TURN).load(Ordering::SeqCst) != 0
     }
 
     /// When the waiting guest wants to run next. None: only on an interrupt.
     pub fn requested_ns(&self) -> Option<u64> {
-        let wants = self.word(GUEST + at::FLAGS).load(Ordering::Acquire) & WANTS_TO_RUN != 0;
-        let requested_ns = || self.long(GUEST + at::REQ_TIME).load(Ordering::Acquire);
+        let wants = self.0.word(GUEST + at::FLAGS).load(Ordering::Acquire) & WANTS_TO_RUN != 0;
+        let requested_ns = || self.0.long(GUEST + at::REQ_TIME).load(Ordering::Acquire);
         wants.then(requested_ns).filter(|&at_ns| at_ns < FOREVER_NS)
-    }
-
-    fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
-        unsafe { AtomicU32::from_ptr(self.page.as_ptr().add(offset).cast()) }
-    }
-
-    fn half(&self, offset: usize) -> &AtomicU16 {
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
-        unsafe { AtomicU16::from_ptr(self.page.as_ptr().add(offset).cast()) }
-    }
-
-    fn long(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
-        unsafe { AtomicU64::from_ptr(self.page.as_ptr().add(offset).cast()) }
     }
 }
 
 /// Offset of the guest's slot.
 const GUEST: usize = HEADER_BYTES + GUEST_SLOT * SLOT_BYTES;
-
-impl Drop for Schedule {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `create` with this length; no reference outlives `self`.
-        unsafe { libc::munmap(self.page.as_ptr().cast(), BYTES) };
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -254,15 +241,15 @@ mod tests {
     #[test]
     fn the_page_has_the_protocols_layout() {
         let schedule = Schedule::create(7).expect("a page");
-        assert_eq!(schedule.word(at::VERSION).load(Ordering::Relaxed), 2);
-        assert_eq!(schedule.word(at::LENGTH).load(Ordering::Relaxed), 4352);
-        assert_eq!(schedule.word(4096).load(Ordering::Relaxed), TIME_SHARE);
-        assert_eq!(schedule.long(4096 + 128 + 16).load(Ordering::Relaxed), 7);
+        assert_eq!(schedule.0.word(at::VERSION).load(Ordering::Relaxed), 2);
+        assert_eq!(schedule.0.word(at::LENGTH).load(Ordering::Relaxed), 4352);
+        assert_eq!(schedule.0.word(4096).load(Ordering::Relaxed), TIME_SHARE);
+        assert_eq!(schedule.0.long(4096 + 128 + 16).load(Ordering::Relaxed), 7);
         assert_eq!((schedule.current_ns(), schedule.requested_ns()), (0, None));
-        schedule.word(GUEST + at::FLAGS).store(WANTS_TO_RUN, Ordering::Relaxed);
-        schedule.long(GUEST + at::REQ_TIME).store(99, Ordering::Relaxed);
+        schedule.0.word(GUEST + at::FLAGS).store(WANTS_TO_RUN, Ordering::Relaxed);
+        schedule.0.long(GUEST + at::REQ_TIME).store(99, Ordering::Relaxed);
         assert_eq!(schedule.requested_ns(), Some(99));
-        schedule.long(GUEST + at::REQ_TIME).store(FOREVER_NS, Ordering::Relaxed);
+        schedule.0.long(GUEST + at::REQ_TIME).store(FOREVER_NS, Ordering::Relaxed);
         assert_eq!(schedule.requested_ns(), None);
     }
 

@@ -5,6 +5,8 @@ mod start;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
+use std::rc::Rc;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use crate::card::{Card, CardSpec};
@@ -12,6 +14,7 @@ use crate::error::{Doing, Error, Result, protocol};
 use crate::process::Process;
 use crate::system::readable;
 use crate::time_travel::{ClockLine, Heard, Op, Schedule};
+use crate::turns::Turns;
 use crate::vhost_user::CardLine;
 
 pub use spec::{GuestSpec, VcpuSpec, Watch};
@@ -19,8 +22,8 @@ pub(crate) use start::{CLOCK_SOCKET, ROOT, Started, accept, check_sockets, greet
 
 /// Interval at which a waiting thread checks for interrupts and timeouts.
 const LOOK_UP: Duration = Duration::from_millis(100);
-/// Wait on the clock alone while the guest's card is up; the card's socket then carries a message
-/// only at the guest's end.
+/// Wait on the end of turns, or on the clock, alone while the guest's card is up; the card's socket then
+/// carries a message only at the guest's end.
 const CLOCK_ALONE: Duration = Duration::from_millis(1);
 /// The guest's wall clock at its start: 2025-01-01.
 const TIME_OF_DAY_NS: u64 = 1_735_689_600_000_000_000;
@@ -30,6 +33,14 @@ enum State {
     Running,
     Waiting,
     Ended,
+}
+
+/// How a guest ends its turn and receives the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Message,
+    /// In the page of turns.
+    Turn,
 }
 
 enum CardState {
@@ -43,7 +54,11 @@ pub(crate) struct Guest {
     process: Process,
     clock: ClockLine,
     schedule: Schedule,
+    turns: Rc<Turns>,
+    /// While it runs: how it will end its turn.
+    waits_by: By,
     card: CardState,
+    has_closed_card: bool,
     now_ns: u64,
     /// Time at which the guest itself wants to run.
     wants_ns: Option<u64>,
@@ -114,14 +129,24 @@ impl Guest {
 
     /// Runs it until it has no event before `end_ns`.
     pub fn run_until(&mut self, end_ns: u64, watch: &Watch) -> Result<()> {
+        let turns = Rc::clone(&self.turns);
+        while self.start_before(end_ns)? {
+            finish(&turns, slice::from_mut(self), &[0], watch)?;
+        }
+        Ok(())
+    }
+
+    /// Advances it to its first event before `end_ns` that needs it, and starts it there. False if there
+    /// is none.
+    pub fn start_before(&mut self, end_ns: u64) -> Result<bool> {
         loop {
             let now_ns = self.next_ns();
             if now_ns >= end_ns {
-                return Ok(());
+                return Ok(false);
             }
             self.come_to(now_ns)?;
             if self.is_due() {
-                self.run(watch)?;
+                return self.start().map(|()| true);
             }
         }
     }
@@ -139,8 +164,8 @@ impl Guest {
         }
     }
 
-    /// Runs it now: interrupts first.
-    fn run(&mut self, watch: &Watch) -> Result<()> {
+    /// Starts it now: interrupts first.
+    fn start(&mut self) -> Result<()> {
         let owed = self.card_mut().map_or(0, Card::take_owed);
         if owed != 0 {
             self.schedule.interrupt(owed);
@@ -149,8 +174,37 @@ impl Guest {
         self.schedule.set_free_until_ns(self.now_ns + 1);
         self.wants_ns = None;
         self.state = State::Running;
-        self.clock.run(self.now_ns).doing(|| self.doing("run"))?;
-        self.until_it_waits(watch)
+        // While its card is being set up, it sends messages, which are waited for.
+        let by_turns = self.schedule.has_turns() && self.card().is_some_and(Card::is_up);
+        self.schedule.set_by_turns(by_turns);
+        if by_turns {
+            self.turns.expect_end();
+        }
+        let waits_by = if by_turns { By::Turn } else { By::Message };
+        match std::mem::replace(&mut self.waits_by, waits_by) {
+            By::Message => self.clock.run(self.now_ns).doing(|| self.doing("run")),
+            By::Turn => {
+                self.schedule.give_turn();
+                self.turns.call(self.number);
+                Ok(())
+            }
+        }
+    }
+
+    /// It waits: takes what it wants and what it has sent.
+    fn note_wait(&mut self) -> Result<()> {
+        self.state = State::Waiting;
+        self.wants_ns = self.schedule.requested_ns();
+        self.take_sent()
+    }
+
+    fn spins(&self, watch: &Watch) -> Error {
+        Error::Spins {
+            guest: self.number,
+            wall_s: watch.patience.as_secs(),
+            virtual_ns: self.now_ns,
+            console: self.last_lines(),
+        }
     }
 
     /// Serves it until it is idle at this time, or has ended.
@@ -159,32 +213,30 @@ impl Guest {
         while self.state == State::Running {
             // Poll first the one that usually speaks.
             let is_up = self.card().is_some_and(Card::is_up);
-            let progress = (is_up && self.serve_clock()?) || self.serve_whoever_speaks()?;
+            let progress = (is_up && self.serve_clock()?) || self.serve_whoever_speaks(LOOK_UP)?;
             if (watch.interrupted)() {
                 return Err(Error::Interrupted);
             }
             if progress {
                 last_progress = Instant::now();
             } else if last_progress.elapsed() > watch.patience {
-                return Err(Error::Spins {
-                    guest: self.number,
-                    wall_s: watch.patience.as_secs(),
-                    virtual_ns: self.now_ns,
-                    console: self.last_lines(),
-                });
+                return Err(self.spins(watch));
             }
         }
         Ok(())
     }
 
-    /// Serves the clock or the card. False if neither has spoken within LOOK_UP.
-    fn serve_whoever_speaks(&mut self) -> Result<bool> {
+    /// Serves the clock or the card. False if neither has spoken in time.
+    fn serve_whoever_speaks(&mut self, patience: Duration) -> Result<bool> {
+        let clock_fd = self.clock.fd();
         let card_fd = match &self.card {
+            // Closed, it is always readable.
+            _ if self.has_closed_card => clock_fd,
             CardState::Offered(listener, _) => listener.as_fd(),
             CardState::Connected(card) => card.fd(),
         };
-        let fds = [self.clock.fd(), card_fd];
-        let [clock, card] = readable(fds, LOOK_UP).doing(|| self.doing("wait for"))?;
+        let [clock, card] =
+            readable([clock_fd, card_fd], patience).doing(|| self.doing("wait for"))?;
         if clock {
             self.serve_clock()
         } else if card {
@@ -205,11 +257,7 @@ impl Guest {
             }
         };
         let answer_ns = match message.op {
-            Op::Wait => {
-                self.state = State::Waiting;
-                self.wants_ns = self.schedule.requested_ns();
-                return self.take_sent().map(|()| true);
-            }
+            Op::Wait => return self.note_wait().map(|()| true),
             Op::Ack => return Ok(true),
             Op::Request => {
                 self.wants_ns = Some(message.time_ns);
@@ -262,22 +310,11 @@ impl Guest {
                 self.card = CardState::Connected(Box::new(card));
             }
             CardState::Connected(card) => {
-                if !card.serve(now_ns).doing(doing)? {
-                    self.clear_of_card()?;
-                }
+                // Without its card it is about to end, and only its clock is still in use.
+                self.has_closed_card = !card.serve(now_ns).doing(doing)?;
             }
         }
         Ok(())
-    }
-
-    /// The guest has closed its card: it is about to end, and only its clock is still in use.
-    fn clear_of_card(&mut self) -> Result<()> {
-        loop {
-            match self.state {
-                State::Running => drop(self.serve_clock()?),
-                State::Waiting | State::Ended => return Ok(()),
-            }
-        }
     }
 
     fn doing(&self, what: &str) -> String {
@@ -287,4 +324,48 @@ impl Guest {
 
 fn to_guest(what: &str, number: usize) -> String {
     format!("{what} guest {number}")
+}
+
+/// Lets guests that were started run until each is idle at its time, or has ended.
+pub(crate) fn finish(
+    turns: &Turns,
+    guests: &mut [Guest],
+    started: &[usize],
+    watch: &Watch,
+) -> Result<()> {
+    let doing = || "wait for guests".to_owned();
+    turns.begin().doing(doing)?;
+    let mut last_progress = Instant::now();
+    while !turns.await_end(CLOCK_ALONE).doing(doing)? {
+        if (watch.interrupted)() {
+            return Err(Error::Interrupted);
+        }
+        let mut running = None;
+        for &number in started {
+            let guest = &mut guests[number];
+            if guest.waits_by != By::Turn || guest.has_ended() || !guest.schedule.has_turn() {
+                continue;
+            }
+            if guest.serve_whoever_speaks(Duration::ZERO)? {
+                last_progress = Instant::now();
+            }
+            if guest.has_ended() {
+                turns.expect_no_end();
+            } else {
+                running.get_or_insert(number);
+            }
+        }
+        if let Some(number) = running.filter(|_| last_progress.elapsed() > watch.patience) {
+            return Err(guests[number].spins(watch));
+        }
+    }
+    for &number in started {
+        let guest = &mut guests[number];
+        match guest.waits_by {
+            By::Turn if !guest.has_ended() => guest.note_wait()?,
+            By::Turn => {}
+            By::Message => guest.until_it_waits(watch)?,
+        }
+    }
+    if (watch.interrupted)() { Err(Error::Interrupted) } else { Ok(()) }
 }

@@ -1,15 +1,16 @@
 //! Starts a guest and connects its clock.
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::rc::Rc;
 
-use super::{CLOCK_ALONE, CardState, Guest, GuestSpec, State};
+use super::{By, CLOCK_ALONE, CardState, Guest, GuestSpec, State};
 use crate::card::CardSpec;
 use crate::error::{Doing, Error, Result};
 use crate::kernel::Kernel;
 use crate::process::Process;
 use crate::time_travel::{ClockLine, Heard, Message, Op, Schedule};
+use crate::turns::Turns;
 
 /// The calendar's socket, relative to the guests' working directory.
 pub(crate) const CLOCK_SOCKET: &str = "clock";
@@ -93,13 +94,22 @@ impl Started {
         self.process.has_ended()
     }
 
-    pub fn into_guest(self, number: usize, clock: ClockLine, schedule: Schedule) -> Guest {
+    pub fn into_guest(
+        self,
+        number: usize,
+        clock: ClockLine,
+        schedule: Schedule,
+        turns: Rc<Turns>,
+    ) -> Guest {
         Guest {
             number,
             process: self.process,
             clock,
             schedule,
+            turns,
+            waits_by: By::Message,
             card: CardState::Offered(self.card_listener, Some(Box::new(self.card))),
+            has_closed_card: false,
             now_ns: 0,
             wants_ns: None,
             state: State::Running,
@@ -126,11 +136,15 @@ pub(crate) fn greet(mut clock: ClockLine, guests: usize) -> Result<(usize, Clock
 }
 
 /// Answers the first message. The guest runs from then on, at time 0.
-pub(crate) fn accept(clock: &mut ClockLine, start: &Message, guest: usize) -> Result<Schedule> {
+pub(crate) fn accept(
+    clock: &mut ClockLine,
+    start: &Message,
+    guest: usize,
+    turns: &Turns,
+) -> Result<Schedule> {
     let doing = || format!("start the clock of guest {guest}");
     let schedule = Schedule::create(guest).doing(doing)?;
-    let log = OwnedFd::from(std::fs::File::create("/dev/null").doing(doing)?);
-    clock.accept(start, &schedule, &log).doing(doing)?;
+    clock.accept(start, &schedule, turns).doing(doing)?;
     clock.look_up_every(CLOCK_ALONE).doing(doing)?;
     Ok(schedule)
 }
