@@ -2,7 +2,7 @@
 
 mod spread;
 
-use super::{Machine, origin};
+use super::{Machine, Sources, origin};
 use serde::{Deserialize, Serialize};
 pub use spread::Spread;
 
@@ -15,6 +15,12 @@ pub struct BenchReport {
     #[serde(flatten)]
     pub measurements: Measurements,
     pub vcc_version: Option<String>,
+    /// Those that the figures depend on.
+    #[serde(default, skip_serializing_if = "Sources::are_unknown")]
+    pub sources: Sources,
+    /// Seconds that it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<f64>,
     pub machine: Machine,
     pub command: String,
     /// Seconds since 1970, by the machine's clock.
@@ -132,10 +138,18 @@ impl BenchReport {
             format_version: BENCH_FORMAT_VERSION,
             measurements,
             vcc_version: Some(vcc_version.into()),
+            sources: Sources::default(),
+            wall_s: None,
             machine: Machine::this(),
             command: origin::this_command(),
             finished_unix_s: origin::now_unix_s(),
         }
+    }
+
+    /// Of the command that repeats it.
+    pub fn arguments(&self) -> Vec<String> {
+        let command = origin::portable_command(&self.command);
+        command.split_whitespace().skip(1).map(str::to_owned).collect()
     }
 
     /// `vcc-lab bench NAME`

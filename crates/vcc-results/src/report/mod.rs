@@ -15,6 +15,7 @@ mod page;
 mod read;
 mod record;
 mod series;
+mod sources;
 mod study;
 mod svg;
 mod table;
@@ -27,12 +28,14 @@ pub use expectation::{Bounds, Expectation};
 pub use figure::{Figure, Placed, Plot, PlotKind};
 pub use headline::Headline;
 pub use in_short::{InShort, Seen};
+pub use markdown::matches as matches_pattern;
 pub use origin::Machine;
 pub use outcome::Outcome;
 pub use page::render_page;
 pub use read::{ResultFile, Results, read_results};
 pub use record::{Folder, Known, Record};
 pub use series::Series;
+pub use sources::{Age, Sources};
 pub use study::{Conditions, Study};
 pub use svg::render_svg;
 pub use table::render_table;
@@ -82,6 +85,12 @@ pub struct Report {
     /// Version and, where it is known, commit of the vcc that ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vcc_version: Option<String>,
+    /// Those that its figures depend on.
+    #[serde(default, skip_serializing_if = "Sources::are_unknown")]
+    pub sources: Sources,
+    /// Seconds that it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<f64>,
     pub command: String,
     /// Seconds since 1970, by the machine's clock.
     pub finished_unix_s: u64,

@@ -1,8 +1,8 @@
 //! From the cases that were run to the report of their experiment.
 
 use super::{
-    CaseReport, Expectation, FORMAT_VERSION, Figure, InShort, Machine, Outcome, Report, in_short,
-    origin, verdict,
+    CaseReport, Expectation, FORMAT_VERSION, Figure, InShort, Machine, Outcome, Report, Sources,
+    in_short, origin, verdict,
 };
 use crate::result::{Backend, Schedule, Stack};
 use std::collections::BTreeMap;
@@ -66,6 +66,8 @@ impl Study<'_> {
             cases,
             machine: Machine::this(),
             vcc_version: None,
+            sources: Sources::default(),
+            wall_s: None,
             command: origin::this_command(),
             finished_unix_s: origin::now_unix_s(),
             definitions: definitions.collect(),

@@ -75,6 +75,8 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         figure: Figure::Bars { y: "goodput".into(), panels: vec![panel] },
         machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 2 },
         vcc_version: Some("0.1.0 (2b0d7f4)".into()),
+        sources: [("engine", "0123456789ab")].into_iter().collect(),
+        wall_s: Some(200.04),
         command: "vcc-lab run vcc-fig11".into(),
         finished_unix_s: 1_709_164_800,
         definitions: BTreeMap::new(),

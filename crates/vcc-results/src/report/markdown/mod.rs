@@ -20,6 +20,7 @@ mod text;
 
 pub use fill::fill_markdown;
 pub use page::page;
+pub use summary::matches;
 
 /// What is wrong with a file, and in which line.
 #[derive(Debug, PartialEq, Eq)]

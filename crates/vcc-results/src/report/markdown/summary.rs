@@ -26,7 +26,7 @@ pub fn block(
 }
 
 /// A `*` at the end stands for anything.
-fn matches(pattern: &str, id: &str) -> bool {
+pub fn matches(pattern: &str, id: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == id, |start| id.starts_with(start))
 }
 

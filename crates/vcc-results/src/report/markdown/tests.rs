@@ -3,7 +3,7 @@ use crate::report::bench::{Cost, Figures, Measurements, SegmentCost, Spread, Thr
 use crate::report::tests::report;
 use crate::report::{
     BenchReport, CaseReport, Figure, Folder, Headline, Known, Machine, Record, Report, ResultFile,
-    Results,
+    Results, Sources,
 };
 use crate::result::{Backend, Stack};
 use vcc_plot::{Line, LinePanel, Scale};
@@ -219,6 +219,8 @@ fn benchmarks_have_blocks_of_their_own() {
         format_version: 1,
         measurements,
         vcc_version: None,
+        sources: Sources::default(),
+        wall_s: None,
         machine: Machine { kernel: "6.18".into(), cpu: "x".into(), cpus: 1 },
         command: "vcc-lab bench datapath --json b.json".into(),
         finished_unix_s: 1_709_164_800,

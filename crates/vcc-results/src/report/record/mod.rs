@@ -13,7 +13,7 @@ pub use folder::Folder;
 pub use known::Known;
 
 use super::outcome::{expected_metrics, why_figures_only};
-use super::{CaseReport, Figure, Judgement, Outcome, Report, Verdict, origin, when};
+use super::{CaseReport, Figure, Judgement, Outcome, Report, Sources, Verdict, origin, when};
 use crate::result::{Backend, Stack};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +40,12 @@ pub struct Record {
     pub measured: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vcc_version: Option<String>,
+    /// Those that the figures depend on; none in a record of an older version.
+    #[serde(default, skip_serializing_if = "Sources::are_unknown")]
+    pub sources: Sources,
+    /// Seconds that it took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<f64>,
     pub kernel: String,
     pub cpus: usize,
     /// Repeats it.
@@ -135,6 +141,8 @@ impl Record {
             not_judged: (report.outcome == Outcome::FiguresOnly).then(|| why_figures_only(report)),
             measured: when::utc_or_unknown(report.finished_unix_s),
             vcc_version: report.vcc_version.clone(),
+            sources: report.sources.clone(),
+            wall_s: report.wall_s.map(f64::round),
             kernel: report.machine.kernel_version().to_owned(),
             cpus: report.machine.cpus,
             command: origin::portable_command(&report.command),
@@ -148,6 +156,11 @@ impl Record {
             rows: rows.collect(),
             curve: curve(report),
         }
+    }
+
+    /// Of the command that repeats it.
+    pub fn arguments(&self) -> impl Iterator<Item = &str> {
+        self.command.split_whitespace().skip(1)
     }
 
     /// Metrics with an expectation, in the order of the rows; all if none has one.

@@ -31,6 +31,15 @@ fn a_record_is_read_back_as_it_was_written() {
         .filter_map(|line| line.strip_prefix("  \"")?.split_once('"').map(|(name, _)| name))
         .collect();
     assert!(names.is_sorted() && names.len() > 15, "{names:?}");
+    assert!(text.contains("\"engine\": \"0123456789ab\"") && text.contains("\"wall_s\": 200.0"));
+    let older: String = json::text(&Record::from_report(&Report {
+        sources: Sources::default(),
+        wall_s: None,
+        ..full
+    }));
+    assert!(!older.contains("sources") && !older.contains("wall_s"), "{older}");
+    let older = json::parse(older.as_bytes()).unwrap();
+    assert!(older.sources.are_unknown() && older.wall_s.is_none());
     let newer = text.replace("\"format_version\": 1", "\"format_version\": 2");
     assert!(json::parse(newer.as_bytes()).unwrap_err().contains("has format_version 2"));
 }
