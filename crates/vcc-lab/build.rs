@@ -1,4 +1,14 @@
-//! Puts every experiment file into the binary, and the program that guests with a kernel of their own run.
+//! Puts into the binary every experiment file, digests of the sources that figures depend on, and the
+//! program that guests with a kernel of their own run.
+
+#[path = "src/sources/code.rs"]
+mod code;
+#[path = "src/sources/digest.rs"]
+mod digest;
+#[path = "src/sources/kinds.rs"]
+mod kinds;
+#[path = "src/sources/workspace.rs"]
+mod workspace;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,6 +17,7 @@ use std::process::Command;
 use std::{env, fs, io};
 
 use vcc_clang::Clang;
+use workspace::Workspace;
 
 fn main() {
     if let Err(why) = build() {
@@ -19,6 +30,7 @@ fn build() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     embed_experiments(&package.join("../../experiments"), &out)?;
+    embed_sources(&package.join("../.."), &out)?;
     build_agent(&package.join("../vcc-traffic"), &out)?;
     build_for_tests(&package, &out)
 }
@@ -93,4 +105,19 @@ fn embed_experiments(directory: &Path, out: &Path) -> io::Result<()> {
     }
     code.push(']');
     fs::write(out.join("experiments.rs"), code)
+}
+
+/// Of each kind of measurement, the parts that it depends on and their digests.
+fn embed_sources(root: &Path, out: &Path) -> io::Result<()> {
+    let mut workspace = Workspace::new(root);
+    let mut code = String::from("&[\n");
+    for kind in kinds::KINDS {
+        let parts = workspace.parts(kind)?;
+        writeln!(code, "({:?}, &{parts:?}),", kind.name).unwrap();
+    }
+    code.push(']');
+    for input in workspace.inputs.iter().filter(|input| input.exists()) {
+        println!("cargo::rerun-if-changed={}", input.display());
+    }
+    fs::write(out.join("sources.rs"), code)
 }

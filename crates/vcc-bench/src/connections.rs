@@ -5,7 +5,7 @@ use vcc_command::output;
 use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{CrowdCost, Measurements};
 
-use super::write;
+use super::Origin;
 use crate::measure;
 
 /// Nanoseconds per packet with up to a million connections
@@ -29,12 +29,12 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let measured = measure::connections(&arguments.connections, arguments.repeat)?;
     let costs: Vec<CrowdCost> = measured.iter().map(cost).collect();
     output::say(&table(&costs));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Connections(costs))?;
+        origin.write(path, Measurements::Connections(costs))?;
     }
     Ok(ExitCode::SUCCESS)
 }

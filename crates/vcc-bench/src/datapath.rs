@@ -6,7 +6,7 @@ use vcc_command::table::{Align, Table};
 use vcc_command::use_underlay;
 use vcc_results::report::bench::{Cost, Measurements};
 
-use super::write;
+use super::Origin;
 use crate::measure::{self, Measurement};
 
 /// Nanoseconds per packet in each program, under BPF_PROG_RUN
@@ -29,12 +29,12 @@ pub struct Arguments {
     repeat: u32,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let loaded = arguments.load.as_deref().map(use_underlay).transpose()?;
     let measurements = measure::datapath(arguments.repeat, loaded)?;
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Datapath(measurements.iter().map(cost).collect()))?;
+        origin.write(path, Measurements::Datapath(measurements.iter().map(cost).collect()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use vcc_command::output;
 use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{Measurements, SegmentCost};
 
-use super::write;
+use super::Origin;
 use crate::measure;
 
 /// Nanoseconds per segment at the driver domain's port, which holds segments
@@ -24,11 +24,11 @@ pub struct Arguments {
     repeat: u32,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let measured: Vec<_> = measure::domain(arguments.repeat)?.iter().map(cost).collect();
     output::say(&table(&measured));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Domain(measured))?;
+        origin.write(path, Measurements::Domain(measured))?;
     }
     Ok(ExitCode::SUCCESS)
 }

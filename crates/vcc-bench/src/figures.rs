@@ -8,10 +8,11 @@ use vcc_command::output;
 use vcc_command::table::{Align, Table};
 use vcc_results::report::bench::{Figure, Measurements};
 
-use super::write;
+use super::Origin;
 
 /// Measures in namespaces of their own; prints the figures, and writes them to `json`.
 pub fn run_isolated(
+    origin: &Origin,
     json: Option<&Path>,
     kind: impl FnOnce(Vec<Figure>) -> Measurements,
     measure: impl FnOnce() -> anyhow::Result<Vec<Figure>> + Send,
@@ -20,7 +21,7 @@ pub fn run_isolated(
     let figures = measured.context("cannot make namespaces (it takes root)")??;
     output::say(&table(&figures));
     if let Some(path) = json {
-        write(path, kind(figures))?;
+        origin.write(path, kind(figures))?;
     }
     Ok(ExitCode::SUCCESS)
 }

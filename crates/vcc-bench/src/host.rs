@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use vcc_command::{CANNOT_RUN_OPERATOR, operator};
 use vcc_results::report::bench::{Figure, Measurements};
 
+use super::Origin;
 use super::devices::{Devices, ip};
 use super::figures::{figure, run_isolated};
 use crate::measure::BusyHost;
@@ -33,9 +34,9 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let measure = || measure(arguments.connections);
-    run_isolated(arguments.json.as_deref(), Measurements::Host, measure)
+    run_isolated(origin, arguments.json.as_deref(), Measurements::Host, measure)
 }
 
 fn measure(connections: u32) -> anyhow::Result<Vec<Figure>> {

@@ -9,18 +9,16 @@ mod figures;
 mod flood;
 mod host;
 mod measure;
+mod origin;
 mod ports;
 mod process;
 mod throughput;
 mod verifier;
 mod wire;
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use vcc_command::{output, version};
-use vcc_results::report::BenchReport;
-use vcc_results::report::bench::Measurements;
+pub use origin::Origin;
 
 /// Each benchmark but that of virtual time, which is the lab's.
 #[derive(clap::Subcommand)]
@@ -35,20 +33,31 @@ pub enum Benchmark {
     Verifier(verifier::Arguments),
 }
 
-pub fn run(benchmark: &Benchmark) -> anyhow::Result<ExitCode> {
-    match benchmark {
-        Benchmark::Connections(arguments) => connections::run(arguments),
-        Benchmark::Datapath(arguments) => datapath::run(arguments),
-        Benchmark::Domain(arguments) => domain::run(arguments),
-        Benchmark::Flood(arguments) => flood::run(arguments),
-        Benchmark::Host(arguments) => host::run(arguments),
-        Benchmark::Ports(arguments) => ports::run(arguments),
-        Benchmark::Throughput(arguments) => throughput::run(arguments),
-        Benchmark::Verifier(arguments) => verifier::run(arguments),
+impl Benchmark {
+    /// `vcc-lab bench NAME`
+    pub fn name(&self) -> &'static str {
+        match self {
+            Benchmark::Connections(_) => "connections",
+            Benchmark::Datapath(_) => "datapath",
+            Benchmark::Domain(_) => "domain",
+            Benchmark::Flood(_) => "flood",
+            Benchmark::Host(_) => "host",
+            Benchmark::Ports(_) => "ports",
+            Benchmark::Throughput(_) => "throughput",
+            Benchmark::Verifier(_) => "verifier",
+        }
     }
 }
 
-/// Writes figures to a file, as JSON.
-pub fn write(path: &Path, measurements: Measurements) -> anyhow::Result<()> {
-    output::write_json(path, &BenchReport::new(measurements, &version()))
+pub fn run(benchmark: &Benchmark, origin: &Origin) -> anyhow::Result<ExitCode> {
+    match benchmark {
+        Benchmark::Connections(arguments) => connections::run(arguments, origin),
+        Benchmark::Datapath(arguments) => datapath::run(arguments, origin),
+        Benchmark::Domain(arguments) => domain::run(arguments, origin),
+        Benchmark::Flood(arguments) => flood::run(arguments, origin),
+        Benchmark::Host(arguments) => host::run(arguments, origin),
+        Benchmark::Ports(arguments) => ports::run(arguments, origin),
+        Benchmark::Throughput(arguments) => throughput::run(arguments, origin),
+        Benchmark::Verifier(arguments) => verifier::run(arguments),
+    }
 }

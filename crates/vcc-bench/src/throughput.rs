@@ -7,8 +7,8 @@ use vcc_command::treatment::DeviceTreatment;
 use vcc_port::AttachOptions;
 use vcc_results::report::bench::{Measurements, Spread, Throughput};
 
+use super::Origin;
 use super::wire::Wire;
-use super::write;
 
 const WARM_UP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_millis(1000);
@@ -42,7 +42,7 @@ enum Way {
 
 const WAYS: [Way; 4] = [Way::Attached, Way::Parsed, Way::Detour, Way::Detached];
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let wire = Wire::create()?;
     let options = arguments.treatment.options();
     let mut gbit_s = WAYS.map(|_| Vec::new());
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     output::say(&text(&measured));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Throughput(measured))?;
+        origin.write(path, Measurements::Throughput(measured))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@
 //! (benchmarks); `network`, `wire` and `machines` (the kinds of experiments); `translation` (a file's
 //! `vcc` table); `experiment` (the frame of every kind: file, cases, runs, report); `backend` (live,
 //! virtual time); `scenario` (what is to be run, as plain data); `congestion_controls` (of guests);
-//! `cheats` (what dishonest guests do to their segments); `base`. Measures, verdicts and reports are the
+//! `cheats` (what dishonest guests do to their segments); `sources` (that figures depend on); `base`. Measures, verdicts and reports are the
 //! crate vcc-results, the emulated network is vcc-fabric.
 
 mod backend;
@@ -22,6 +22,7 @@ mod experiment;
 mod machines;
 mod network;
 mod scenario;
+pub mod sources;
 mod translation;
 mod wire;
 

@@ -10,7 +10,7 @@ use anyhow::Context;
 use vcc_command::output;
 use vcc_results::report::bench::Measurements;
 
-use super::write;
+use super::Origin;
 use bed::Bed;
 use figures::{Pair, Round};
 
@@ -35,13 +35,13 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let measured = vcc_port::isolated(|| measure(arguments));
     let figures =
         figures::from_rounds(&measured.context("cannot make namespaces (it takes root)")??);
     output::say(&figures::table(&figures));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Flood(figures))?;
+        origin.write(path, Measurements::Flood(figures))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use vcc_command::seconds;
 use vcc_results::report::bench::{Figure, Measurements};
 
+use super::Origin;
 use super::figures::run_isolated;
 
 /// How fast `vcc run` makes devices ports, and what many ports cost
@@ -41,8 +42,8 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    run_isolated(arguments.json.as_deref(), Measurements::Ports, || measure(arguments))
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
+    run_isolated(origin, arguments.json.as_deref(), Measurements::Ports, || measure(arguments))
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Vec<Figure>> {

@@ -8,12 +8,13 @@ use crate::base::progress::Progress;
 use crate::experiment::{self, Header, Kind, RunOptions, has_key};
 use crate::machines::MachinesKind;
 use crate::network::NetworkKind;
+use crate::sources;
 use crate::wire::WireKind;
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
-use vcc_results::report::{Headline, Report};
-use vcc_results::result::{Backend, Stack};
+use vcc_results::report::{Headline, Report, Sources};
+use vcc_results::result::{Backend, Schedule, Stack};
 
 /// The files of the directory `experiments`: name and text.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -84,12 +85,24 @@ impl Experiment {
     pub fn id(&self) -> &str {
         &self.0.header().id
     }
+
+    /// What the figures of a run with this backend depend on.
+    pub fn sources(&self, backend: Backend) -> Sources {
+        self.0.sources(backend)
+    }
+
+    /// The length of all its runs by their own clock, with the file's number of runs or this one.
+    pub fn scheduled_s(&self, runs: Option<u32>) -> f64 {
+        self.0.scheduled_s(runs)
+    }
 }
 
 /// What an experiment can do without its kind being known.
 trait AnyKind: Debug {
     fn header(&self) -> &Header;
     fn summary(&self) -> Summary;
+    fn sources(&self, backend: Backend) -> Sources;
+    fn scheduled_s(&self, runs: Option<u32>) -> f64;
     fn run(&self, options: &RunOptions, progress: &mut dyn Progress) -> Result<Report>;
 }
 
@@ -107,6 +120,16 @@ impl<K: Kind> AnyKind for experiment::Experiment<K> {
             claim: self.header.claim.clone(),
             headline: self.header.headline.clone(),
         }
+    }
+
+    fn sources(&self, backend: Backend) -> Sources {
+        sources::of_experiment(K::sources(backend), self.source.text())
+    }
+
+    fn scheduled_s(&self, runs: Option<u32>) -> f64 {
+        let Schedule { warm_up_s, measured_s, runs: own } = self.schedule(false);
+        let runs = f64::from(runs.unwrap_or(own));
+        self.cases.len() as f64 * runs * (warm_up_s + measured_s)
     }
 
     fn run(&self, options: &RunOptions, progress: &mut dyn Progress) -> Result<Report> {

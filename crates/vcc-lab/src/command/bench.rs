@@ -1,7 +1,8 @@
 use std::process::ExitCode;
 
-use vcc_bench::Benchmark;
+use vcc_bench::{Benchmark, Origin};
 use vcc_command::allow_most_open_files;
+use vcc_lab::sources;
 
 use crate::virtual_time;
 
@@ -17,8 +18,9 @@ pub fn run(command: &Command) -> anyhow::Result<ExitCode> {
     // Not for experiments: programs that these start size their tables by the limit that they inherit.
     // If raising the limit is not permitted, as in a sandbox, the default suffices for a few ports.
     let _ = allow_most_open_files();
+    let origin = |name| Origin::begin(sources::of_bench(name));
     match command {
-        Command::OfVcc(benchmark) => vcc_bench::run(benchmark),
-        Command::Virtual(arguments) => virtual_time::run(arguments),
+        Command::OfVcc(benchmark) => vcc_bench::run(benchmark, &origin(benchmark.name())),
+        Command::Virtual(arguments) => virtual_time::run(arguments, &origin("virtual")),
     }
 }

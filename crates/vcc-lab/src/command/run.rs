@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::value_parser;
@@ -16,7 +17,7 @@ use crate::report;
 use crate::require_directory;
 
 /// Exit status: the runs are valid, and an expectation fails.
-const NOT_REPRODUCED: u8 = 3;
+pub const NOT_REPRODUCED: u8 = 3;
 
 /// Run one experiment and compare it with its paper
 ///
@@ -109,9 +110,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         jobs: arguments.jobs,
     };
     let mut progress = Terminal::new(experiment.id());
+    let begin = Instant::now();
     let report = vcc_lab::run(&experiment, &options, &mut progress);
     drop(progress);
     let mut report = report?;
+    report.wall_s = Some(begin.elapsed().as_secs_f64());
+    report.sources = experiment.sources(report.backend);
     report.vcc_version = Some(version());
     output::say(&render_table(&report));
     write(arguments, &report)?;

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use vcc_bench::write;
+use vcc_bench::Origin;
 use vcc_command::output;
 use vcc_command::table::{Align, Table};
 use vcc_lab::bench::{Bench, LOADS, Load, Timing};
@@ -33,7 +33,7 @@ fn named(name: &str) -> Result<Load, String> {
     load.ok_or_else(|| format!("there are {}", known()))
 }
 
-pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub fn run(arguments: &Arguments, origin: &Origin) -> anyhow::Result<ExitCode> {
     let loads = if arguments.loads.is_empty() { LOADS.to_vec() } else { arguments.loads.clone() };
     let bench = Bench::prepare()?;
     let mut timings = vec![Vec::new(); loads.len()];
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         loads.iter().zip(&timings).map(|(load, timings)| measurement(load, timings)).collect();
     output::say(&table(&measurements));
     if let Some(path) = &arguments.json {
-        write(path, Measurements::Virtual(measurements))?;
+        origin.write(path, Measurements::Virtual(measurements))?;
     }
     Ok(ExitCode::SUCCESS)
 }

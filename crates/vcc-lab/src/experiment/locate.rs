@@ -16,6 +16,10 @@ impl Source {
         Self { name: name.into(), text: text.into() }
     }
 
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     pub fn document(&self) -> Result<Document<'_>, Problem> {
         Document::parse(&self.text)
     }

@@ -29,6 +29,7 @@ pub use run::run;
 
 use crate::base::error::Result;
 use crate::base::progress::VirtualTime;
+use crate::sources;
 use problem::Problem;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -80,6 +81,9 @@ pub trait Kind: Debug + Clone + Sized {
     fn backend(&self) -> Backend {
         Backend::Live
     }
+
+    /// What figures of such a run depend on.
+    fn sources(backend: Backend) -> sources::Kind;
 
     /// The guests' TCP in a run that asks for this one, or for none.
     fn stack(&self, wanted: Option<Stack>) -> Stack;

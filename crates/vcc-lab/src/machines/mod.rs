@@ -16,11 +16,12 @@ mod verdicts;
 use crate::base::error::Result;
 use crate::experiment::problem::{Problem, field};
 use crate::experiment::{self, Document, Experiment, Kind, Order, Resolved};
+use crate::sources;
 use file::{Machines, Parameters, Tables};
 use run::MachinesTestbed;
 use std::collections::BTreeMap;
 use vcc_results::report::{CaseReport, Conditions, Figure, Series};
-use vcc_results::result::Stack;
+use vcc_results::result::{Backend, Stack};
 
 type Case = experiment::Case<Parameters>;
 type File = experiment::File<MachinesKind>;
@@ -70,6 +71,10 @@ impl Kind for MachinesKind {
         };
         let other = resolved.cases.iter().find(|case| case.name == *other)?;
         (!has(other, &throughput)).then(|| format!("'{}' has no such transfers", other.name))
+    }
+
+    fn sources(_: Backend) -> sources::Kind {
+        sources::Kind::Machines
     }
 
     /// The guests' kernel, as Debian has it.

@@ -13,6 +13,7 @@ mod scenario;
 use crate::base::error::Result;
 use crate::experiment::problem::Problem;
 use crate::experiment::{self, Document, Experiment, Kind, Metric, Metrics, Order, Resolved};
+use crate::sources;
 use file::{CaseTable, Tables};
 use resolve::Parameters;
 use run::NetworkTestbed;
@@ -63,6 +64,13 @@ impl Kind for NetworkKind {
 
     fn backend(&self) -> Backend {
         self.tables.backend
+    }
+
+    fn sources(backend: Backend) -> sources::Kind {
+        match backend {
+            Backend::Live => sources::Kind::Live,
+            Backend::Virtual => sources::Kind::Virtual,
+        }
     }
 
     fn stack(&self, wanted: Option<Stack>) -> Stack {

@@ -19,6 +19,7 @@ mod translated;
 use crate::base::error::Result;
 use crate::experiment::problem::{Problem, Step, field};
 use crate::experiment::{self, Document, Experiment, Kind, Order, Resolved};
+use crate::sources;
 use crate::translation::translation;
 use file::{CaseTable, Tables};
 use parameters::{End, Parameters, Treatment};
@@ -26,7 +27,7 @@ use run::WireTestbed;
 use std::collections::BTreeMap;
 use traffic::Demand;
 use vcc_results::report::{CaseReport, Conditions, Figure, Series};
-use vcc_results::result::Stack;
+use vcc_results::result::{Backend, Stack};
 
 type Case = experiment::Case<Parameters>;
 type File = experiment::File<WireKind>;
@@ -66,6 +67,10 @@ impl Kind for WireKind {
         let has_programs = sender.translation.is_some() || receiver.translation.is_some();
         let is_lacked = metrics::is_of_programs(metric) && !has_programs;
         is_lacked.then(|| "there is no vcc in its treatment".into())
+    }
+
+    fn sources(_: Backend) -> sources::Kind {
+        sources::Kind::Wire
     }
 
     /// Without emulated links there is no paper's stack to compare with.
