@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use vcc_command::output;
-use vcc_results::report::{Known, Results, read_results, record, render_page};
+use vcc_results::report::{Known, Report, Results, Sources, read_results, record, render_page};
 
 use crate::require_directory;
 
@@ -91,9 +91,14 @@ fn write_page(path: &Path, results: &Results) -> anyhow::Result<()> {
     if results.files.is_empty() {
         bail!("there is no result of an experiment to put on a page: `vcc-lab run ID --json FILE`");
     }
-    write(path, &render_page(&results.files))?;
+    write(path, &render_page(&results.files, &sources_now))?;
     output::say(&format!("page: {}\n", path.display()));
     Ok(())
+}
+
+/// Of the experiment that a result is of, if this vcc-lab has it.
+fn sources_now(report: &Report) -> Option<Sources> {
+    vcc_lab::load(&report.experiment).ok().map(|it| it.sources(report.backend))
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

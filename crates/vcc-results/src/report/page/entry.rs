@@ -1,12 +1,14 @@
 //! A result as the page names it.
 
-use crate::report::{Outcome, Report, ResultFile, order};
+use crate::report::{Age, Outcome, Report, ResultFile, Sources, order};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 pub struct Entry<'a> {
     pub path: &'a Path,
     pub report: &'a Report,
+    /// None for an experiment whose sources are unknown.
+    pub age: Option<Age>,
     /// No other part of the page has it.
     pub anchor: String,
     /// Distinguishes it from other results of this experiment, if there are any.
@@ -14,7 +16,7 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub fn all(results: &'a [ResultFile]) -> Vec<Self> {
+    pub fn all(results: &'a [ResultFile], now: &dyn Fn(&Report) -> Option<Sources>) -> Vec<Self> {
         let mut ordered: Vec<&ResultFile> = results.iter().collect();
         ordered.sort_by_cached_key(|file| order::key(file));
         let mut taken = BTreeSet::from(["top".to_owned(), "results".to_owned()]);
@@ -23,6 +25,7 @@ impl<'a> Entry<'a> {
             Self {
                 path: &file.path,
                 report,
+                age: now(report).map(|now| Age::of(&report.sources, &now)),
                 anchor: anchor(&report.experiment, &mut taken),
                 distinguished_by: distinguished_by(file, &ordered),
             }

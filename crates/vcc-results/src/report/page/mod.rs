@@ -7,7 +7,7 @@ mod runs;
 mod section;
 mod summary;
 
-use super::ResultFile;
+use super::{Report, ResultFile, Sources};
 use entry::Entry;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -15,9 +15,10 @@ const STYLE: &str = include_str!("style.css");
 /// Nothing is loaded and nothing is run, even if other content has come into the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The results in the order of their experiments' names.
-pub fn render_page(results: &[ResultFile]) -> String {
-    let entries = Entry::all(results);
+/// The results in the order of their experiments' names. `now`: the sources that such a result depends
+/// on, as they are now; None if they are unknown.
+pub fn render_page(results: &[ResultFile], now: &dyn Fn(&Report) -> Option<Sources>) -> String {
+    let entries = Entry::all(results, now);
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -24,6 +24,7 @@ pub fn show(entry: &Entry) -> Markup {
                     span { (entry.how()) }
                     span { (report.seeds()) }
                     span { (entry.valid_runs()) " valid runs of " (entry.all_runs()) }
+                    @if let Some(age) = &entry.age { span { (age.to_string()) } }
                 }
             }
             @if let Some(text) = &report.in_short { p.short { (text) } }

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use crate::report::outcome::verdicts;
-use crate::report::{Judgement, Outcome, when};
+use crate::report::{Age, Judgement, Outcome, when};
 use maud::{Markup, html};
 
 pub const TITLE: &str = "vcc: results of the experiments";
@@ -56,6 +56,12 @@ pub fn show(entries: &[Entry]) -> Markup {
                 dd { "The hosts are network namespaces in real time, or kernels of their own in \
                       virtual time. " em { "Quick" } " runs are fewer and shorter, for a first look." }
             }
+            div {
+                dt { "Current, stale" }
+                dd { "The sources that the figures depend on are those of the " code { "vcc-lab" }
+                      " that made this page, or the named parts differ: " code { "vcc-lab renew" }
+                      " measures again." }
+            }
         }
     }
 }
@@ -80,6 +86,7 @@ fn row(entry: &Entry) -> Markup {
             td.origin data-name="When and where" {
                 @if let Some(time) = when::utc(report.finished_unix_s) { (time) br; }
                 (machine)
+                @if let Some(age) = &entry.age { br; (age.to_string()) }
             }
         }
     }
@@ -110,5 +117,11 @@ fn counted(entries: &[Entry]) -> String {
     ];
     let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
     let kinds: Vec<String> = kinds.map(|(count, what)| format!("{count} {what}")).collect();
-    format!("{results}: {}.", kinds.join(", "))
+    let is_stale = |it: &&Entry| it.age.as_ref().is_some_and(|age| *age != Age::Current);
+    let stale = match entries.iter().filter(is_stale).count() {
+        0 => String::new(),
+        1 => " 1 is stale.".into(),
+        count => format!(" {count} are stale."),
+    };
+    format!("{results}: {}.{stale}", kinds.join(", "))
 }

@@ -2,7 +2,7 @@ mod markup;
 
 use super::render_page;
 use crate::report::tests::report;
-use crate::report::{Judgement, Outcome, Report, ResultFile, Series};
+use crate::report::{Judgement, Outcome, Report, ResultFile, Series, Sources};
 use crate::result::Backend;
 use crate::result::FrameLog;
 use markup::Markup;
@@ -14,7 +14,7 @@ fn page(reports: Vec<Report>) -> String {
         .enumerate()
         .map(|(number, report)| ResultFile { path: format!("{number}.json").into(), report })
         .collect();
-    render_page(&files)
+    render_page(&files, &|_| None)
 }
 
 /// In virtual time, with a run that does not count, what was recorded, and other metrics.
@@ -92,6 +92,21 @@ fn what_a_result_says_is_on_the_page() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+#[test]
+fn a_page_names_the_parts_that_have_changed_since() {
+    let file = || ResultFile { path: "x.json".into(), report: report(true, true) };
+    let page = |digest: &str| {
+        let now: Sources = [("engine", digest)].into_iter().collect();
+        render_page(&[file(), file()], &|_| Some(now.clone()))
+    };
+    let current = page("0123456789ab");
+    check(&current);
+    assert!(current.contains("<span>current</span>") && !current.contains("are stale"));
+    let stale = page("ba9876543210");
+    assert_eq!(stale.matches("stale (engine)").count(), 4, "a row and a section of each");
+    assert!(stale.contains("2 results: 2 reproduced. 2 are stale."));
 }
 
 #[test]
@@ -209,7 +224,7 @@ fn no_word_of_a_result_becomes_markup() {
                 panel.bars[0].series = word.into();
             }
         }
-        render_page(&[ResultFile { path: word.into(), report }])
+        render_page(&[ResultFile { path: word.into(), report }], &|_| None)
     };
     let (plain, hostile) = (with(&"x".repeat(HOSTILE.len())), with(HOSTILE));
     assert_eq!(check(&plain).shape(), check(&hostile).shape());
