@@ -7,7 +7,7 @@ VCC := $(TARGET_DIR)/release/vcc
 VCC_LAB := $(TARGET_DIR)/release/vcc-lab
 VCC_GUEST := $(TARGET_DIR)/release/vcc-guest
 
-.PHONY: help deps build build-lab guest-kernel pvtcp-kernel test demo prove fuzz verify bench deb release install uninstall fmt clean
+.PHONY: help deps build build-lab guest-kernel pvtcp-kernel test demo prove fuzz verify renew bench deb release install uninstall fmt clean
 
 help:
 	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
@@ -17,7 +17,8 @@ help:
 	@echo 'make test     run all checks and tests; without root, those that need it are skipped'
 	@echo 'make prove    prove what docs/proofs.md says of the engine, with a model checker (twenty minutes)'
 	@echo 'make fuzz     look for inputs that break a law, a minute for each target (docs/testing.md)'
-	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the papers at full length (root, hours)'
+	@echo 'make verify   all that takes longer: proofs, faults, fuzzing, the figures that are stale (root, hours)'
+	@echo 'make renew    measure again what is older than its code (root; MINUTES=90: what fits into them)'
 	@echo 'make bench    measure the cost of the datapath and the speed of virtual time (root)'
 	@echo 'make deb      build the Debian packages vcc, vcc-lab and vcc-guest'
 	@echo 'make release  packages for amd64 and arm64, a container image and what belongs to them, in dist/'
@@ -45,6 +46,8 @@ guest-kernel:
 # An option of build.sh by a variable of make's command line; others' environments have such names too.
 option = $(if $(filter command,$(firstword $(origin $1))),$2 '$($1)')
 
+minutes = $(if $(filter command,$(firstword $(origin MINUTES))),$(MINUTES))
+
 pvtcp-kernel:
 	@guest/pvtcp/build.sh $(call option,RELEASE,--release) $(call option,CONFIG,--config) pvtcp-kernel
 
@@ -64,7 +67,11 @@ fuzz: deps
 
 verify: build
 	@scripts/install-deps.sh verify
-	@CARGO='$(CARGO)' VCC='$(VCC)' VCC_LAB='$(VCC_LAB)' scripts/verify.sh
+	@CARGO='$(CARGO)' VCC='$(VCC)' VCC_LAB='$(VCC_LAB)' MINUTES='$(minutes)' scripts/verify.sh
+
+renew: build
+	@scripts/install-deps.sh verify
+	@CARGO='$(CARGO)' VCC='$(VCC)' VCC_LAB='$(VCC_LAB)' MINUTES='$(minutes)' scripts/verify.sh experiments bench
 
 bench: build
 	@mkdir -p results

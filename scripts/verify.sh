@@ -1,17 +1,19 @@
 #!/bin/bash
 # Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
-# sanitizers, fuzzing, all experiments at full length, stacks that are not Linux, peers that are not
-# honest, ten minutes of short connections, a soak, virtual machines that migrate, a release made twice,
-# upgrades and downgrades, a thousand agents of a cluster, PVTCP's patch in Debian's kernel,
-# Debian's kernels in QEMU, and the benchmarks.
+# sanitizers, fuzzing, stacks that are not Linux, peers that are not honest, ten minutes of short
+# connections, a soak, virtual machines that migrate, a release made twice, upgrades and downgrades, a
+# thousand agents of a cluster, PVTCP's patch in Debian's kernel, Debian's kernels in QEMU, and all
+# experiments and benchmarks whose figures are older than the code that they depend on.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
 #                          sanitizers fuzz stacks peers expiry races chaos soak moves release
 #                          upgrade fleet pvtcp accecn kernels experiments bench
 #
-# Figures and plots of experiments and benchmarks go to results/, with a report in results/index.html,
-# and are recorded: in results/data, and in README.md and docs/. The figures of each other check go to
-# results/data/evidence, and the one that decides to docs/evidence.md.
+# Experiments and benchmarks are recorded one by one (`vcc-lab renew`): in results/data, and in README.md
+# and docs/. Interrupted, they continue with the next call; with MINUTES=N in the environment, those
+# begin that fit into N minutes. Their figures and plots go to results/, with a page in
+# results/index.html. The figures of each other check go to results/data/evidence, and the one that
+# decides to docs/evidence.md.
 # Fails if a check does, or if an experiment is not valid or not reproduced; an undecided one is only
 # reported.
 set -u
@@ -115,7 +117,7 @@ run() {
 	shift
 	# Remove the results of an earlier run.
 	rm -f "$RESULTS/$name.json"
-	"$VCC_LAB" run "$@" --json "$RESULTS/$name.json" --plot "$RESULTS/$name.svg" || status=$?
+	"$VCC_LAB" run "$@" --record --json "$RESULTS/$name.json" --plot "$RESULTS/$name.svg" || status=$?
 	[ "$status" = 0 ] || failed=1
 	found=$([ ! -e "$RESULTS/$name.json" ] || outcome "$RESULTS/$name.json")
 	case $found in
@@ -128,24 +130,10 @@ run() {
 	verdicts+="$name: $found"$'\n'
 }
 
-experiments() {
-	local ids id
-	ids=$("$VCC_LAB" list | awk 'NR > 1 { print $1 }')
-	if [ -z "$ids" ]; then
-		echo "verify: $VCC_LAB lists no experiments" >&2
-		exit 1
-	fi
-	for id in $ids; do
-		run "$id" "$id"
-	done
-	run vcc-fig11-modern vcc-fig11 --stack modern
-}
-
-bench() {
-	local name
-	for name in datapath connections host domain flood ports throughput virtual; do
-		"$VCC_LAB" bench $name --json "$RESULTS/bench-$name.json" || failed=1
-	done
+# renew [OPTION...]: measures again what is older than the code that it depends on.
+renew() {
+	printf '\n== vcc-lab renew%s\n' "${*:+ $*}"
+	"$VCC_LAB" renew --results "$RESULTS" ${MINUTES:+--minutes "$MINUTES"} "$@" || failed=1
 }
 
 export CARGO
@@ -192,11 +180,21 @@ fi
 ! is_wanted pvtcp || check pvtcp 'scripts/check-pvtcp.sh' scripts/check-pvtcp.sh
 ! is_wanted accecn || check accecn 'scripts/check-accecn.sh' scripts/check-accecn.sh
 ! is_wanted kernels || check kernels 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
-! is_wanted experiments || experiments
-! is_wanted bench || bench
+if is_wanted experiments && is_wanted bench; then
+	renew
+elif is_wanted experiments; then
+	renew --except 'bench-*'
+elif is_wanted bench; then
+	renew --only 'bench-*'
+fi
+# Once it is recorded, it is renewed like the others.
+if is_wanted experiments && [ ! -e "$DATA/vcc-fig11-live-modern.json" ]; then
+	run vcc-fig11-modern vcc-fig11 --stack modern
+fi
 
-if is_wanted experiments || is_wanted bench; then
-	"$VCC_LAB" report "$RESULTS" --output "$RESULTS"/index.html --record || failed=1
+# A page is made of full results, which only this checkout's own measurements have left.
+if is_wanted experiments && grep -qs '^  "experiment": ' "$RESULTS"/*.json; then
+	"$VCC_LAB" report "$RESULTS" --output "$RESULTS"/index.html || failed=1
 fi
 printf '\n%s' "$verdicts"
 exit "$failed"

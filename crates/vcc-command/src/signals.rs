@@ -3,6 +3,9 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+/// Those that end a command.
+const ENDING: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGINT];
+
 /// Readable once SIGTERM or SIGINT has come, which then do nothing else.
 pub struct Signals {
     fd: OwnedFd,
@@ -14,7 +17,7 @@ impl Signals {
     /// # Errors
     /// The process has no descriptor left.
     pub fn block() -> io::Result<Self> {
-        let set = blocked(&[libc::SIGTERM, libc::SIGINT]);
+        let set = blocked(&ENDING);
         // SAFETY: the call reads the set.
         let fd = unsafe { libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) };
         if fd < 0 {
@@ -22,6 +25,12 @@ impl Signals {
         }
         // SAFETY: the descriptor is new and nobody else's.
         Ok(Signals { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// For the calling thread: a program that it executes would inherit the block. It may be called
+    /// between fork and exec.
+    pub fn unblock() {
+        masked(libc::SIG_UNBLOCK, &ENDING);
     }
 }
 
@@ -51,6 +60,10 @@ impl Hangups {
 }
 
 fn blocked(signals: &[libc::c_int]) -> libc::sigset_t {
+    masked(libc::SIG_BLOCK, signals)
+}
+
+fn masked(how: libc::c_int, signals: &[libc::c_int]) -> libc::sigset_t {
     // SAFETY: the set is written by sigemptyset before it is read; the calls keep no pointer.
     unsafe {
         let mut set = std::mem::zeroed();
@@ -58,7 +71,7 @@ fn blocked(signals: &[libc::c_int]) -> libc::sigset_t {
         for signal in signals {
             libc::sigaddset(&mut set, *signal);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::pthread_sigmask(how, &set, std::ptr::null_mut());
         set
     }
 }

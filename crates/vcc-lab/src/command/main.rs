@@ -2,6 +2,7 @@
 
 mod bench;
 mod progress;
+mod renew;
 mod report;
 mod run;
 mod virtual_time;
@@ -40,6 +41,7 @@ enum Command {
     List,
     Run(run::Arguments),
     Report(report::Arguments),
+    Renew(renew::Arguments),
     #[command(subcommand)]
     Bench(bench::Command),
 }
@@ -67,6 +69,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         }
         Command::Run(arguments) => run::run(arguments),
         Command::Report(arguments) => report::run(arguments),
+        Command::Renew(arguments) => renew::run(arguments),
         Command::Bench(command) => bench::run(command),
     }
 }

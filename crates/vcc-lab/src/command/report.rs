@@ -65,7 +65,7 @@ pub fn require_checkout() -> anyhow::Result<()> {
     Ok(())
 }
 
-const RECORDS: &str = "results/data";
+pub const RECORDS: &str = "results/data";
 
 /// Writes what has changed; a table that cannot be made is refused before anything is written.
 pub fn write_records(results: &Results) -> anyhow::Result<()> {
@@ -80,7 +80,7 @@ pub fn write_records(results: &Results) -> anyhow::Result<()> {
     recorded.left_out.iter().for_each(|text| output::complain(text));
     for (path, text) in &recorded.files {
         if fs::read_to_string(path).ok().as_ref() != Some(text) {
-            write(path, text)?;
+            replace(path, text)?;
             output::say(&format!("recorded: {}\n", path.display()));
         }
     }
@@ -99,6 +99,13 @@ fn write_page(path: &Path, results: &Results) -> anyhow::Result<()> {
 /// Of the experiment that a result is of, if this vcc-lab has it.
 fn sources_now(report: &Report) -> Option<Sources> {
     vcc_lab::load(&report.experiment).ok().map(|it| it.sources(report.backend))
+}
+
+/// An interruption leaves the file as it was or as it should be.
+fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let new = path.with_extension("new");
+    write(&new, text)?;
+    fs::rename(&new, path).with_context(|| format!("cannot replace {}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

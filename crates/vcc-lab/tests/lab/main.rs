@@ -7,6 +7,7 @@ mod browser;
 mod command_output;
 mod machines;
 mod page;
+mod renew;
 mod runs;
 mod usage;
 mod virtual_time;

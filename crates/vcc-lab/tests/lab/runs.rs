@@ -212,9 +212,9 @@ fn a_run_ends_with_what_it_shows_in_short() {
 #[test]
 fn verifying_distinguishes_outcomes() {
     let folder = folder("verify");
-    let verify = |outcome: &str, status: u8| {
+    let verify = |part: &str, outcome: &str, status: u8| {
         let printed = format!(
-            "#!/bin/sh\ncase $1 in\nlist) printf 'ID  EXPERIMENT\\na-1  t\\n' ;;\nrun)\n\
+            "#!/bin/sh\ncase $1 in\nrenew) echo \"$@\"; exit {status} ;;\nrun)\n\
              while [ \"$1\" != --json ]; do shift; done\n\
              [ -z '{outcome}' ] || printf '{{\\n  \"outcome\": \"{outcome}\",\\n}}\\n' > \"$2\"\n\
              exit {status} ;;\nesac\n"
@@ -225,23 +225,31 @@ fn verifying_distinguishes_outcomes() {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/verify.sh");
         let run = Command::new("bash")
             // What else it runs has tests of its own.
-            .args([script.as_os_str(), "experiments".as_ref()])
+            .args([script.as_os_str(), part.as_ref()])
             .env("VCC_LAB", &stub)
             .env("RESULTS", folder.join("results"))
+            .env("DATA", folder.join("data"))
+            .env("MINUTES", "90")
             .output();
         CommandOutput::from(run.expect("a shell"))
     };
     for (outcome, status, code, expected) in [
-        ("reproduced", 0, 0, "a-1: reproduced\n"),
-        ("undecided", 0, 0, "a-1: undecided: repeat with more runs: `vcc-lab run a-1 --runs N`"),
-        ("not-reproduced", 3, 1, "a-1: NOT reproduced\n"),
-        ("not-valid", 1, 1, "a-1: NOT valid\n"),
-        ("", 1, 1, "a-1: NOT completed\n"),
-        ("", 0, 1, "a-1: NOT completed\n"),
+        ("reproduced", 0, 0, "vcc-fig11-modern: reproduced\n"),
+        ("undecided", 0, 0, "modern: undecided: repeat with more runs: `vcc-lab run vcc-fig11 "),
+        ("not-reproduced", 3, 1, "vcc-fig11-modern: NOT reproduced\n"),
+        ("not-valid", 1, 1, "vcc-fig11-modern: NOT valid\n"),
+        ("", 1, 1, "vcc-fig11-modern: NOT completed\n"),
+        ("", 0, 1, "vcc-fig11-modern: NOT completed\n"),
     ] {
-        let printed = verify(outcome, status);
+        let printed = verify("experiments", outcome, status);
         assert_eq!(printed.code, code, "{outcome}: {}{}", printed.stdout, printed.stderr);
         assert!(printed.stdout.contains(expected), "{outcome}: {}", printed.stdout);
+        assert!(printed.stdout.contains("--minutes 90 --except bench-*\n"), "{}", printed.stdout);
+    }
+    for status in [0, 1, 3] {
+        let printed = verify("bench", "", status);
+        assert_eq!(printed.code, i32::from(status != 0), "{}{}", printed.stdout, printed.stderr);
+        assert!(printed.stdout.contains("--minutes 90 --only bench-*\n"), "{}", printed.stdout);
     }
 }
 

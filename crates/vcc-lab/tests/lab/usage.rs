@@ -5,7 +5,7 @@ use crate::lab;
 #[test]
 fn help_names_the_commands() {
     let help = lab("--help").well();
-    for command in ["list", "run", "report", "bench"] {
+    for command in ["list", "run", "report", "renew", "bench"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
     assert!(!help.contains("generate"), "{help}");
@@ -21,6 +21,7 @@ fn values_out_of_range() {
     for (arguments, expected) in [
         ("run vcc-fig11 --stack vegas", "'vegas'"),
         ("run vcc-fig11 --runs 0", "0 is not in"),
+        ("renew --minutes 0", "0 is not in"),
         ("bench datapath --repeat 0", "0 is not in"),
         ("bench virtual --load nothing", "there are flow-1500, flow-9000"),
     ] {
@@ -53,7 +54,9 @@ fn every_command_has_a_page_and_is_completed() {
     let names = fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry"));
     let names: Vec<_> =
         names.map(|entry| entry.file_name().into_string().expect("UTF-8")).collect();
-    for page in ["", "-list", "-run", "-report", "-bench", "-bench-datapath", "-bench-virtual"] {
+    for page in
+        ["", "-list", "-run", "-report", "-renew", "-bench", "-bench-datapath", "-bench-virtual"]
+    {
         assert!(names.contains(&format!("vcc-lab{page}.8")), "{page}: {names:?}");
     }
     for completions in ["_vcc-lab", "vcc-lab.bash", "vcc-lab.fish"] {

@@ -1,0 +1,177 @@
+//! What there is to measure, and the state of its record.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use vcc_lab::{Experiment, sources};
+use vcc_results::report::bench::BENCHES;
+use vcc_results::report::{Age, BenchReport, Folder, Outcome, Record};
+use vcc_results::result::Backend;
+
+/// A record, or an experiment or benchmark without one.
+pub struct Item {
+    /// Of the record.
+    pub name: String,
+    /// Those of the `vcc-lab` that measures it.
+    pub arguments: Vec<String>,
+    /// None if there is no record.
+    pub age: Option<Age>,
+    pub outcome: Option<Outcome>,
+    pub time: Time,
+    pub is_virtual: bool,
+}
+
+/// How long a measurement takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Time {
+    /// As long as the last one.
+    Measured(f64),
+    /// Not recorded; in real time, at least the sum of all runs.
+    Scheduled(f64),
+    /// Not recorded; the sum of all runs in virtual time, or 0.
+    Unknown { virtual_s: f64 },
+}
+
+impl Item {
+    pub fn is_due(&self) -> bool {
+        self.age != Some(Age::Current)
+    }
+
+    pub fn state(&self) -> String {
+        self.age.as_ref().map_or_else(|| "never run".into(), Age::to_string)
+    }
+}
+
+impl Time {
+    pub fn seconds(self) -> Option<f64> {
+        match self {
+            Self::Measured(seconds) | Self::Scheduled(seconds) => Some(seconds),
+            Self::Unknown { .. } => None,
+        }
+    }
+
+    /// Of two measurements, the one with the lesser value is made first.
+    pub fn order(self) -> f64 {
+        const AFTER_ALL_KNOWN: f64 = 1e12;
+        match self {
+            Self::Measured(seconds) | Self::Scheduled(seconds) => seconds,
+            Self::Unknown { virtual_s } => AFTER_ALL_KNOWN + virtual_s,
+        }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Measured(seconds) => out.write_str(&minutes(*seconds)),
+            Self::Scheduled(seconds) => write!(out, "at least {}", minutes(*seconds)),
+            Self::Unknown { .. } => out.write_str("unknown"),
+        }
+    }
+}
+
+/// For people.
+pub fn minutes(seconds: f64) -> String {
+    let whole = (seconds / 60.0).round() as u64;
+    match whole {
+        0 | 1 => format!("{seconds:.0} s"),
+        2..120 => format!("{whole} min"),
+        _ => format!("{} h {} min", whole / 60, whole % 60),
+    }
+}
+
+/// All records of a folder, then what has none. And why a record is left out.
+pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
+    let folder = Folder::read(records)?;
+    let (mut items, mut left_out) = (Vec::new(), Vec::new());
+    let mut recorded = BTreeSet::new();
+    for (name, record) in folder.records() {
+        recorded.insert(record.experiment.as_str());
+        match vcc_lab::load(&record.experiment) {
+            Ok(experiment) => items.push(of_record(name, record, &experiment)),
+            Err(error) => left_out.push(format!("{name}: cannot be renewed: {error}")),
+        }
+    }
+    for summary in vcc_lab::experiments() {
+        if !recorded.contains(summary.id.as_str()) {
+            let experiment = vcc_lab::load(&summary.id)?;
+            items.push(Item {
+                arguments: vec!["run".into(), summary.id.clone()],
+                name: summary.id,
+                age: None,
+                outcome: None,
+                time: time(None, summary.backend, experiment.scheduled_s(None)),
+                is_virtual: summary.backend == Backend::Virtual,
+            });
+        }
+    }
+    let bench = |name| folder.benches().iter().find(|it| it.name() == name);
+    items.extend(BENCHES.map(|name| of_bench(name, bench(name))));
+    Ok((items, left_out))
+}
+
+fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
+    // The experiment may have been read from a file that is elsewhere now.
+    let options = record.arguments().skip(2).map(str::to_owned);
+    let now = experiment.sources(record.backend);
+    Item {
+        name: name.into(),
+        arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
+        age: Some(Age::of(&record.sources, &now)),
+        outcome: Some(record.outcome),
+        time: time(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
+        is_virtual: record.backend == Backend::Virtual,
+    }
+}
+
+fn of_bench(name: &str, report: Option<&BenchReport>) -> Item {
+    let again = || vec!["bench".into(), name.into()];
+    Item {
+        name: format!("bench-{name}"),
+        arguments: report.map_or_else(again, BenchReport::arguments),
+        age: report.map(|report| Age::of(&report.sources, &sources::of_bench(name))),
+        outcome: None,
+        time: match report.and_then(|report| report.wall_s) {
+            Some(seconds) => Time::Measured(seconds),
+            None => Time::Unknown { virtual_s: 0.0 },
+        },
+        is_virtual: false,
+    }
+}
+
+fn time(wall_s: Option<f64>, backend: Backend, scheduled_s: f64) -> Time {
+    match (wall_s, backend) {
+        (Some(seconds), _) => Time::Measured(seconds),
+        (None, Backend::Live) => Time::Scheduled(scheduled_s),
+        (None, Backend::Virtual) => Time::Unknown { virtual_s: scheduled_s },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_for_people() {
+        let texts = [5.0, 90.0, 89.0, 600.0, 7140.0, 7200.0].map(minutes);
+        assert_eq!(texts, ["5 s", "2 min", "89 s", "10 min", "119 min", "2 h 0 min"]);
+        assert_eq!(Time::Scheduled(600.0).to_string(), "at least 10 min");
+    }
+
+    #[test]
+    fn all_without_a_record_has_never_been_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (items, left_out) = all(folder.path()).expect("items");
+        assert!(left_out.is_empty() && items.iter().all(Item::is_due));
+        let find = |name: &str| items.iter().find(|it| it.name == name).expect("an item");
+        let live = find("vcc-fig11");
+        assert_eq!((live.state().as_str(), live.is_virtual), ("never run", false));
+        assert_eq!(live.arguments, ["run", "vcc-fig11"]);
+        assert!(matches!(live.time, Time::Scheduled(seconds) if seconds > 300.0));
+        assert!(
+            matches!(find("vcc-fig11-1g").time, Time::Unknown { virtual_s } if virtual_s > 1.0)
+        );
+        assert_eq!(find("bench-domain").arguments, ["bench", "domain"]);
+    }
+}
