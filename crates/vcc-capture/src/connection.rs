@@ -1,6 +1,7 @@
 //! A connection of a capture: its last state, and what it did before.
 
 use vcc_engine::{FlowKey, FlowState, Stage};
+use vcc_net::seq::advance;
 
 /// What a connection did while it was watched. A FIN counts as a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,11 +58,10 @@ impl Track {
         if before.stage() < Stage::Established || after.stage() < Stage::Established {
             return;
         }
-        life.acked_bytes += u64::from(ahead(before.snd_una, after.snd_una));
-        let sent_bytes = ahead(before.snd_nxt, after.snd_nxt);
+        life.acked_bytes += u64::from(advance(before.snd_una, after.snd_una));
+        let sent_bytes = advance(before.snd_nxt, after.snd_nxt);
         life.sent_bytes += u64::from(sent_bytes);
-        let Some(cwnd_segs) = after.cwnd_segs() else { return };
-        let window_bytes = u64::from(cwnd_segs) * u64::from(after.mss_bytes);
+        let Some(window_bytes) = after.cwnd_bytes() else { return };
         let excess_bytes = u64::from(after.flight_bytes()).saturating_sub(window_bytes);
         life.beyond_bytes += excess_bytes.min(sent_bytes.into());
         self.is_beyond = excess_bytes > 0;
@@ -71,12 +71,6 @@ impl Track {
     pub(crate) fn life(&self, start_ns: u64) -> Life {
         Life { began_ns: self.life.began_ns.saturating_sub(start_ns), ..self.life }
     }
-}
-
-/// By how much a sequence number is ahead; 0 if it is behind (RFC 9293, 3.4).
-fn ahead(from: u32, to: u32) -> u32 {
-    let distance = to.wrapping_sub(from);
-    if distance <= i32::MAX as u32 { distance } else { 0 }
 }
 
 #[cfg(test)]

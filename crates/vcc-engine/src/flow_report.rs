@@ -75,10 +75,22 @@ impl FlowState {
         self.is_managed().then_some(self.cc.cwnd_segs)
     }
 
-    /// The same, with the part of a segment that a window without a floor may have, or lack.
-    pub fn cwnd_with_part(&self) -> Option<f64> {
-        let part = f64::from(self.cc.part_1024) / f64::from(sys::SEGMENT_1024);
-        Some(f64::from(self.cwnd_segs()?) + part)
+    /// The same in 1/1024 of a segment: without a floor, the window may have part of one, or be less.
+    pub fn cwnd_1024(&self) -> Option<u32> {
+        let segs_1024 = self.cwnd_segs()? * sys::SEGMENT_1024;
+        Some(segs_1024.saturating_add_signed(self.cc.part_1024.into()))
+    }
+
+    /// The same in segments, to a thousandth.
+    pub fn cwnd(&self) -> Option<f64> {
+        let segs = f64::from(self.cwnd_1024()?) / f64::from(sys::SEGMENT_1024);
+        Some((segs * 1e3).round() / 1e3)
+    }
+
+    /// The same in bytes.
+    pub fn cwnd_bytes(&self) -> Option<u64> {
+        let cwnd_1024 = u64::from(self.cwnd_1024()?);
+        Some(cwnd_1024 * u64::from(self.mss_bytes) / u64::from(sys::SEGMENT_1024))
     }
 
     /// None if it is not computed, or before the first congestion.

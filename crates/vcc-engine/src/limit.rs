@@ -39,9 +39,8 @@ pub enum Limit {
         weight: u16,
     },
     Underlay {
-        cwnd_segs: u32,
-        /// Beyond them, in 1/1024 of a segment; negative: less than a segment.
-        part_1024: i16,
+        /// In 1/1024 of a segment.
+        cwnd_1024: u32,
         cwnd_bytes: u64,
         phase: Phase,
     },
@@ -225,12 +224,9 @@ impl FlowState {
             return Limit::Policing { window_bytes };
         }
         let mss_bytes = u64::from(self.mss_bytes);
-        let cwnd_segs = self.cc.cwnd_segs;
-        let part_1024 = self.cc.part_1024;
-        // Of a window below one segment, the part that it is.
-        let lacks_1024 = u64::from(part_1024.min(0).unsigned_abs());
-        let cwnd_bytes = u64::from(cwnd_segs) * mss_bytes
-            - mss_bytes * lacks_1024 / u64::from(sys::SEGMENT_1024);
+        let (Some(cwnd_1024), Some(cwnd_bytes)) = (self.cwnd_1024(), self.cwnd_bytes()) else {
+            unreachable!("limited_by_stage() returns for a flow without a cwnd");
+        };
         if let Some(cap_segs) = cap_segs {
             return Limit::Cap { cap_bytes: u64::from(cap_segs) * mss_bytes, cwnd_bytes };
         }
@@ -241,12 +237,12 @@ impl FlowState {
         }
         let phase = if u32::from(self.ca_state) == sys::CA_CWR {
             Phase::Reduced
-        } else if cwnd_segs < self.cc.ssthresh_segs {
+        } else if self.cc.cwnd_segs < self.cc.ssthresh_segs {
             Phase::SlowStart
         } else {
             Phase::CongestionAvoidance
         };
-        Limit::Underlay { cwnd_segs, part_1024, cwnd_bytes, phase }
+        Limit::Underlay { cwnd_1024, cwnd_bytes, phase }
     }
 
     /// Does the guest use all of a window? Of the underlay's the engine remembers it, since it sees

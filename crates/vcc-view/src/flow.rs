@@ -86,10 +86,6 @@ impl FlowView {
         Underlay::from_number(self.state.underlay).map_or("unknown", Underlay::name)
     }
 
-    pub fn cwnd_bytes(&self) -> Option<u64> {
-        Some((self.state.cwnd_with_part()? * f64::from(self.state.mss_bytes)) as u64)
-    }
-
     /// Its bytes in the buffer of its port.
     pub fn held_bytes(&self) -> Option<u64> {
         self.share.map(|share| share.held_bytes.into())

@@ -48,9 +48,9 @@ pub fn text(limit: Limit) -> String {
             let [share, pool] = [share_bytes, pool_bytes].map(bytes);
             format!("its pool: a share of {share} of {pool}, at weight {weight}")
         }
-        Limit::Underlay { cwnd_segs, part_1024, cwnd_bytes, phase } => {
-            let cwnd = f64::from(cwnd_segs) + f64::from(part_1024) / f64::from(sys::SEGMENT_1024);
-            let (segments, size) = (units::SEGS.write_alone(cwnd), bytes(cwnd_bytes));
+        Limit::Underlay { cwnd_1024, cwnd_bytes, phase } => {
+            let cwnd_segs = f64::from(cwnd_1024) / f64::from(sys::SEGMENT_1024);
+            let (segments, size) = (units::SEGS.write_alone(cwnd_segs), bytes(cwnd_bytes));
             format!("the underlay's window, {segments}, {size}: {}", phase_text(phase))
         }
         Limit::Guest(unused) => format!("the guest itself: {}", unused_text(unused)),
@@ -126,7 +126,7 @@ mod tests {
     fn every_limit_has_its_words() {
         let cwnd = |cwnd_segs: u32, phase| {
             let cwnd_bytes = u64::from(cwnd_segs) * 1440;
-            Limit::Underlay { cwnd_segs, part_1024: 0, cwnd_bytes, phase }
+            Limit::Underlay { cwnd_1024: cwnd_segs * sys::SEGMENT_1024, cwnd_bytes, phase }
         };
         let timeout = |backoff| Limit::Loss(Repair::Timeout { backoff });
         let window_bytes = 14_400;
@@ -193,8 +193,7 @@ mod tests {
             (cwnd(1, Phase::SlowStart), "the underlay's window, 1 segment, 1.41 KiB: slow start"),
             (
                 Limit::Underlay {
-                    cwnd_segs: 1,
-                    part_1024: -768,
+                    cwnd_1024: 256,
                     cwnd_bytes: 360,
                     phase: Phase::CongestionAvoidance,
                 },

@@ -34,7 +34,11 @@ fn limit_with(state: sys::vcc_flow, params: Params) -> Limit {
 }
 
 fn underlay(cwnd_segs: u32, phase: Phase) -> Limit {
-    Limit::Underlay { cwnd_segs, part_1024: 0, cwnd_bytes: u64::from(cwnd_segs) * 1440, phase }
+    underlay_1024(cwnd_segs * sys::SEGMENT_1024, u64::from(cwnd_segs) * 1440, phase)
+}
+
+fn underlay_1024(cwnd_1024: u32, cwnd_bytes: u64, phase: Phase) -> Limit {
+    Limit::Underlay { cwnd_1024, cwnd_bytes, phase }
 }
 
 #[test]
@@ -48,6 +52,10 @@ fn the_underlays_window() {
     let mut least = busy();
     (least.cc.cwnd_segs, least.snd_nxt, least.window_shown) = (1, 440, 1440 >> 5);
     assert_eq!(limit(least), underlay(1, Phase::SlowStart));
+    for (part_1024, cwnd_1024, cwnd_bytes) in [(-768, 256, 360), (512, 1536, 2160)] {
+        least.cc.part_1024 = part_1024;
+        assert_eq!(limit(least), underlay_1024(cwnd_1024, cwnd_bytes, Phase::SlowStart));
+    }
 }
 
 #[test]

@@ -489,9 +489,8 @@ pub static FLOW_COLUMNS: &[Column] = &[
 
 /// A whole number, but of a window that has a part of a segment.
 fn cwnd(flow: &FlowView) -> Value<'_> {
-    let with_part = flow.state.cwnd_with_part().filter(|segs| segs.fract() != 0.0);
-    with_part
-        .map_or_else(|| flow.state.cwnd_segs().into(), |segs| ((segs * 1e3).round() / 1e3).into())
+    let with_part = flow.state.cwnd().filter(|segs| segs.fract() != 0.0);
+    with_part.map_or_else(|| flow.state.cwnd_segs().into(), Value::from)
 }
 
 /// The columns that flows can be sorted by, with their names.

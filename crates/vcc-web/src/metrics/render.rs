@@ -169,7 +169,7 @@ fn rules(text: &mut Text, taken: &Taken) {
             rules.iter().for_each(|rule| samples.add([&rule.name], value(rule) as f64));
         });
     }
-    spread(text, &m::RULE_CWND, taken, |flow| Some(flow.cwnd_bytes()? as f64));
+    spread(text, &m::RULE_CWND, taken, |flow| Some(flow.state.cwnd_bytes()? as f64));
     spread(text, &m::RULE_SRTT, taken, |flow| Some(f64::from(flow.state.srtt_us()?) / 1e6));
 }
 

@@ -34,7 +34,7 @@ impl Point {
         let bytes = |segs: u32| f64::from(segs) * f64::from(state.mss_bytes);
         Self {
             time_s,
-            cwnd_bytes: state.cwnd_segs().map(bytes),
+            cwnd_bytes: state.cwnd_bytes().map(|bytes| bytes as f64),
             ssthresh_bytes: state.ssthresh_segs().map(bytes),
             window_bytes: state.window_shown_bytes().map(f64::from),
             flight_bytes: f64::from(state.flight_bytes()),

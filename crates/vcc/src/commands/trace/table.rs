@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use vcc_engine::{FlowState, Params, sys};
+use vcc_net::seq::advance;
 use vcc_port::{Flow, FlowId, TraceEvent};
 
 struct Column {
@@ -46,7 +47,7 @@ columns! {
         |line| line.flow.state.flight_bytes().to_string();
     "mss_bytes", "the payload of a full segment", |line| line.flow.state.mss_bytes.to_string();
     "cwnd_segs", "the congestion window of the underlay",
-        |line| or_nothing(line.flow.state.cwnd_segs());
+        |line| or_nothing(line.flow.state.cwnd());
     "ssthresh_segs", "the slow start threshold of the underlay", |line| or_nothing(line.flow.state.ssthresh_segs());
     "alpha", "of the DCTCP family: the estimate of the fraction of marked bytes (RFC 8257)",
         |line| or_nothing(line.flow.state.alpha().map(|alpha| format!("{alpha:.4}")));
@@ -131,11 +132,8 @@ impl<W: Write> Csv<W> {
         let snd_una = event.flow.state.snd_una;
         let progress =
             self.flows.entry(event.flow.id()).or_insert(Progress { snd_una, acked_bytes: 0 });
-        let step = snd_una.wrapping_sub(progress.snd_una);
         // Only forward: a new connection may begin between the same ends.
-        if step < 1 << 31 {
-            progress.acked_bytes += u64::from(step);
-        }
+        progress.acked_bytes += u64::from(advance(progress.snd_una, snd_una));
         progress.snd_una = snd_una;
         progress.acked_bytes
     }

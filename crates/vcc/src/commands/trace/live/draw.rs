@@ -59,7 +59,7 @@ pub fn draw(view: &View, frame: &mut Frame) {
 
 /// The names of the curves in their colours, with the present values.
 fn legend_of(flow: &FlowView) -> Line<'static> {
-    let cwnd = flow.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
+    let cwnd = flow.state.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
     let values = [
         cell(FLOW_COLUMNS, flow, "window_shown_bytes"),
         cwnd,
