@@ -15,14 +15,10 @@
 /* The modelled sender's timers are so many ticks long, or its segments need the exact time. */
 #define TIMER_TICKS_MIN 16u
 
-/*
- * A loaded underlay may use the time for any purpose (cc/loaded.h), and a pace is shorter than a
- * tick.
- */
+/* A loaded underlay may use the time for any purpose (cc/loaded.h). */
 VCC_INLINE bool bears_ticks(const struct vcc_flow *f, const struct vcc_params *p)
 {
-	return rto_least_us(p) >= TIMER_TICKS_MIN * TICK_MAX_US && f->underlay < UNDERLAY_LOADED &&
-	       !paces(f, p);
+	return rto_least_us(p) >= TIMER_TICKS_MIN * TICK_MAX_US && f->underlay < UNDERLAY_LOADED;
 }
 
 /* From-guest: does the segment answer what the guest was asked, and is the wait a sample? */
@@ -43,7 +39,8 @@ VCC_INLINE bool needs_time_from_guest(const struct vcc_flow *f, const struct vcc
 {
 	bool may_be_late = s->payload_bytes < f->mss_bytes && !(f->sends & SENDS_LATE);
 
-	if (!bears_ticks(f, p) || ends_wait(f, s) || begins_rcv_rtt(f, s))
+	/* A pace is shorter than a tick; to-guest, no segment of a paced flow is usual. */
+	if (!bears_ticks(f, p) || paces(f, p) || ends_wait(f, s) || begins_rcv_rtt(f, s))
 		return true;
 	return s->payload_bytes && (!(f->flags & FLOW_RTT_TIMING) || may_be_late);
 }

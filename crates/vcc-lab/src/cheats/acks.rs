@@ -1,10 +1,12 @@
 //! Acknowledgements of a receiver that wants to be sent more: Savage et al. (1999).
 
-use super::Segments;
-use super::segment::{Connections, Read, is_after};
 use vcc_frames::Packet;
 use vcc_frames::wire::SYN;
+use vcc_net::seq::after;
 use vcc_uml::Tampered;
+
+use super::Segments;
+use super::segment::{Connections, Read};
 
 /// Parts of an acknowledgement.
 const PARTS: u32 = 8;
@@ -79,7 +81,7 @@ impl Segments for Optimistic {
         }
         if !segment.payload.is_empty() {
             arrived.in_doubt = segment.seq != arrived.end;
-            if is_after(segment.end(), arrived.end) {
+            if after(segment.end(), arrived.end) {
                 arrived.end = segment.end();
             }
             arrived.seg_bytes = arrived.seg_bytes.max(segment.payload.len() as u32);

@@ -1,10 +1,12 @@
 //! Duplicate SACKs (RFC 2883).
 
-use super::Segments;
-use super::segment::{Connections, Read, is_after};
 use vcc_frames::Packet;
 use vcc_frames::options;
+use vcc_net::seq::after;
 use vcc_uml::Tampered;
+
+use super::Segments;
+use super::segment::{Connections, Read};
 
 /// The most blocks besides timestamps (RFC 2018, 3).
 const BLOCKS_MOST: usize = 3;
@@ -42,7 +44,7 @@ impl Segments for Undo {
         let repaired = self.0.of_received(&segment);
         if !segment.payload.is_empty() {
             match repaired.end {
-                Some(end) if !is_after(segment.end(), end) => {
+                Some(end) if !after(segment.end(), end) => {
                     repaired.blocks.push((segment.seq, segment.end()));
                 }
                 _ => repaired.end = Some(segment.end()),

@@ -56,11 +56,6 @@ impl Read for Packet {
     }
 }
 
-/// `a` is after `b` (RFC 9293, 3.4).
-pub fn is_after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
-}
-
 /// What a cheat remembers of each connection, known by the kernel's end and the peer's.
 #[derive(Default)]
 pub struct Connections<T>(BTreeMap<(SocketAddr, SocketAddr), T>);

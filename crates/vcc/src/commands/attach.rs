@@ -72,10 +72,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port.resume(&options)?;
         output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
-    warn_of_neighbours(&others);
-    if options.params.paces_acks() {
-        warn_without_pacing(&devices);
-    }
+    let paced = if options.params.paces_acks() { &devices[..] } else { &[] };
+    warn(&others, paced);
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
@@ -94,36 +92,33 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     for joined in port.join(&devices, order)? {
         output::say(&format!("attached to {}: one port with {first}\n", joined.device()));
     }
-    warn_of_neighbours(&devices);
+    warn(&devices, &[]);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns of devices at which a window below one segment ends at one.
-fn warn_without_pacing(devices: &[String]) {
-    let around = Around::read();
-    for device in devices {
-        match around.as_ref().map(|around| around.paces(device)) {
-            Ok(Ok(true)) => {}
-            Ok(Ok(false)) => output::complain(&format!(
-                "warning: {device} has no queueing discipline `fq`, so windows below one segment end at one: `tc \
-                 qdisc replace dev {device} root fq`"
-            )),
-            Ok(Err(error)) => output::complain(&format!("warning: {error}")),
-            Err(error) => output::complain(&format!("warning: {error}")),
-        }
+/// Warns of what hides segments at the `attached` devices from vcc or falsifies its figures, and of the
+/// `paced` ones at which a window below one segment ends at one.
+fn warn(attached: &[&str], paced: &[String]) {
+    for text in warnings(attached, paced).unwrap_or_else(|error| vec![error.to_string()]) {
+        output::complain(&format!("warning: {text}"));
     }
 }
 
-/// Warns of other programs that hide segments from vcc or falsify its figures.
-fn warn_of_neighbours(devices: &[&str]) {
-    let look = |around: Around| devices.iter().map(|device| around.findings(device)).collect();
-    let found: Vec<_> = match Around::read().and_then(look) {
-        Ok(found) => found,
-        Err(error) => return output::complain(&format!("warning: {error}")),
-    };
-    for (device, findings) in devices.iter().zip(found) {
-        for finding in findings.iter().filter(|finding| finding.is_harmful()) {
-            output::complain(&format!("warning: {}", finding.describe(device)));
+fn warnings(attached: &[&str], paced: &[String]) -> vcc_port::Result<Vec<String>> {
+    let around = Around::read()?;
+    let mut warnings = Vec::new();
+    for device in attached {
+        let findings = around.findings(device)?;
+        let harmful = findings.iter().filter(|finding| finding.is_harmful());
+        warnings.extend(harmful.map(|finding| finding.describe(device)));
+    }
+    for device in paced {
+        if !around.paces(device)? {
+            warnings.push(format!(
+                "{device} has no queueing discipline `fq`, so windows below one segment end at one: `tc qdisc \
+                 replace dev {device} root fq`"
+            ));
         }
     }
+    Ok(warnings)
 }
