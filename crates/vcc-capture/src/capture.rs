@@ -84,8 +84,6 @@ impl<R: Read> Capture<R> {
 
 fn unknown(magic: u32) -> What {
     match magic.to_le_bytes() {
-        [0x1f, 0x8b, ..] => What::Compressed("gzip"),
-        [0x28, 0xb5, 0x2f, 0xfd] => What::Compressed("zstd"),
         [0xfd, b'7', b'z', b'X'] => What::Compressed("xz"),
         [b'B', b'Z', b'h', _] => What::Compressed("bzip2"),
         _ => What::Magic(magic),

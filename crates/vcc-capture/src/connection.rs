@@ -1,7 +1,14 @@
 //! A connection of a capture: its last state, and what it did before.
 
-use vcc_engine::{FlowKey, FlowState, Stage};
+use vcc_engine::{FlowKey, FlowState, Limit, Params, Stage};
 use vcc_net::seq::advance;
+
+use crate::handshake::Handshake;
+use crate::holes::Holes;
+use crate::segment::Segment;
+use crate::stall::Stalls;
+
+const NS_PER_US: u64 = 1000;
 
 /// What a connection did while it was watched. A FIN counts as a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,11 +20,23 @@ pub struct Life {
     pub acked_bytes: u64,
     /// By the guest, retransmissions aside.
     pub sent_bytes: u64,
+    /// Of these, the part that was lost in front of the place of the capture, and sent again.
+    pub lost_in_front_bytes: u64,
+    /// Of these, the part that the capture has lost: the peer has it.
+    pub missing_bytes: u64,
     /// Of these, the part that left beyond the underlay's congestion window.
     pub beyond_bytes: u64,
     /// The time during which more was in flight than that window.
     pub beyond_ns: u64,
+    /// The time during which each limit held, in the order of [`Limit::NAMES`].
+    pub limited_ns: [u64; LIMITS],
+    pub handshake: Handshake,
+    pub stalls: Stalls,
+    /// The capture does not have its SYN.
+    pub is_joined: bool,
 }
+
+pub const LIMITS: usize = Limit::NAMES.len();
 
 /// A connection with its last state.
 #[derive(Clone)]
@@ -25,10 +44,21 @@ pub struct Connection {
     /// The index in [`crate::Replayed::places`].
     pub place: usize,
     pub key: FlowKey,
+    /// Without windows, if its scales are unknown.
     pub state: FlowState,
     pub life: Life,
     /// When this state was current, on the clock of the state's own times.
     pub at_us: u64,
+}
+
+/// A segment that passes a port.
+pub(crate) struct Passing<'a> {
+    pub now_ns: u64,
+    pub segment: &'a Segment,
+    pub from_guest: bool,
+    /// The connection's state before it and behind it.
+    pub before: &'a FlowState,
+    pub after: &'a FlowState,
 }
 
 /// A connection that is watched.
@@ -38,20 +68,28 @@ pub(crate) struct Track {
     /// Of its last segment.
     seen_ns: u64,
     is_beyond: bool,
+    holes: Holes,
 }
 
 impl Track {
-    pub(crate) fn begin(now_ns: u64) -> Self {
-        let life = Life { began_ns: now_ns, ..Life::default() };
-        Self { life, seen_ns: now_ns, is_beyond: false }
+    pub(crate) fn begin(now_ns: u64, is_joined: bool) -> Self {
+        let life = Life { began_ns: now_ns, is_joined, ..Life::default() };
+        Self { life, seen_ns: now_ns, is_beyond: false, holes: Holes::default() }
     }
 
-    /// A segment has changed the connection's state from `before`.
-    pub(crate) fn note(&mut self, now_ns: u64, before: &FlowState, after: &FlowState) {
+    pub(crate) fn note(&mut self, params: &Params, passing: &Passing) {
+        let &Passing { now_ns, segment, from_guest, before, after } = passing;
         let life = &mut self.life;
+        let silence_ns = now_ns - self.seen_ns;
         if self.is_beyond {
-            life.beyond_ns += now_ns - self.seen_ns;
+            life.beyond_ns += silence_ns;
         }
+        if silence_ns > 0 {
+            let limit = before.limited_by(params, None, now_ns / NS_PER_US);
+            life.limited_ns[limit.index()] += silence_ns;
+            life.stalls.note((self.seen_ns, now_ns), before, segment, from_guest);
+        }
+        life.handshake.note(now_ns, segment, from_guest);
         self.seen_ns = now_ns;
         life.lasted_ns = now_ns - life.began_ns;
         self.is_beyond = false;
@@ -61,15 +99,27 @@ impl Track {
         life.acked_bytes += u64::from(advance(before.snd_una, after.snd_una));
         let sent_bytes = advance(before.snd_nxt, after.snd_nxt);
         life.sent_bytes += u64::from(sent_bytes);
+        if !from_guest {
+            self.holes.note_acked(after.snd_una, sent_bytes);
+        } else if segment.seq != segment.end() {
+            self.holes.note_sent(before.snd_nxt, segment.seq, segment.end());
+        }
         let Some(window_bytes) = after.cwnd_bytes() else { return };
         let excess_bytes = u64::from(after.flight_bytes()).saturating_sub(window_bytes);
         life.beyond_bytes += excess_bytes.min(sent_bytes.into());
         self.is_beyond = excess_bytes > 0;
     }
 
-    /// With its beginning since `start_ns`.
+    /// With times since `start_ns`.
     pub(crate) fn life(&self, start_ns: u64) -> Life {
-        Life { began_ns: self.life.began_ns.saturating_sub(start_ns), ..self.life }
+        let mut life = self.life;
+        life.lost_in_front_bytes = self.holes.lost_in_front_bytes;
+        life.missing_bytes = self.holes.missing_bytes;
+        life.began_ns = life.began_ns.saturating_sub(start_ns);
+        if let Some(stall) = &mut life.stalls.longest {
+            stall.began_ns = stall.began_ns.saturating_sub(start_ns);
+        }
+        life
     }
 }
 
@@ -91,13 +141,46 @@ mod tests {
         })
     }
 
+    /// A segment of the guest whose payload begins here.
+    fn segment(seq: u32) -> Segment {
+        let end = std::net::SocketAddr::from(([10, 0, 0, 1], 1));
+        let (vlan, ack, payload_bytes, ip_ecn) = Default::default();
+        let flags = sys::TCP_ACK;
+        Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn }
+    }
+
+    fn note(track: &mut Track, now_ns: u64, before: &FlowState, after: &FlowState) {
+        let segment = segment(before.snd_nxt);
+        let passing = Passing { now_ns, segment: &segment, from_guest: true, before, after };
+        track.note(&Params::default(), &passing);
+    }
+
+    #[test]
+    fn the_time_of_each_limit() {
+        let mut track = Track::begin(0, false);
+        let mut before = state(0, 0, 2);
+        for (now_ns, ca_state) in
+            [(10, sys::CA_OPEN), (30, sys::CA_LOSS), (70, sys::CA_RECOVERY), (71, 0)]
+        {
+            let mut after = before;
+            after.0.snd_nxt += 1;
+            after.0.ca_state = ca_state as u8;
+            note(&mut track, now_ns, &before, &after);
+            before = after;
+        }
+        let limits = Limit::NAMES.iter().zip(track.life.limited_ns);
+        let held: Vec<_> =
+            limits.filter(|(_, time_ns)| *time_ns > 0).map(|(name, ns)| (*name, ns)).collect();
+        assert_eq!(held, [("loss", 41), ("guest", 30)]);
+    }
+
     #[test]
     fn bytes_and_time_beyond_the_window() {
         let start = u32::MAX - 499;
         let at = |una: u32, nxt: u32, cwnd_segs| {
             state(start.wrapping_add(una), start.wrapping_add(nxt), cwnd_segs)
         };
-        let mut track = Track::begin(5);
+        let mut track = Track::begin(5, false);
         let mut before = FlowState::default();
         for (now_ns, after, beyond_bytes, beyond_ns) in [
             (5, at(0, 0, 2), 0, 0),
@@ -110,7 +193,7 @@ mod tests {
             (60, at(3500, 3500, 1), 1500, 30),
             (70, at(3500, 3500, 1), 1500, 30),
         ] {
-            track.note(now_ns, &before, &after);
+            note(&mut track, now_ns, &before, &after);
             let life = track.life(0);
             assert_eq!((life.beyond_bytes, life.beyond_ns), (beyond_bytes, beyond_ns), "{now_ns}");
             before = after;

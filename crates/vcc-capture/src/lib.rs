@@ -11,7 +11,11 @@
 
 mod capture;
 mod clock;
+mod compression;
 mod connection;
+mod handshake;
+mod holes;
+mod joining;
 mod link;
 mod packet;
 mod pcap;
@@ -22,12 +26,19 @@ mod resolution;
 mod segment;
 mod sides;
 mod source;
+mod stall;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod vantage;
 mod watched;
 
 pub use capture::Capture;
-pub use connection::{Connection, Life};
+pub use compression::Content;
+pub use connection::{Connection, LIMITS, Life};
+pub use handshake::Handshake;
 pub use packet::{Interface, Packet};
 pub use problem::{Problem, What};
-pub use replay::{Place, Replay, Replayed};
+pub use replay::{Passed, Place, Replay, Replayed};
+pub use segment::Segment;
+pub use stall::{Cause, Stall, Stalls};
+pub use vantage::{Point, Vantage};

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::mem;
 
 use vcc_domain::{Checksum, Counters, Frame};
-use vcc_engine::Params;
+use vcc_engine::{FlowKey, FlowState, Params};
 
 use crate::connection::Connection;
 use crate::packet::{PACKET_MAX_BYTES, Packet};
 use crate::problem::{Problem, What};
 use crate::segment::Segment;
-use crate::sides::IsGuest;
+use crate::sides::{IsGuest, Side};
 use crate::watched::{SEGMENT_BYTES, Watched};
 
 /// More devices than a host captures at.
@@ -40,6 +40,19 @@ pub struct Replay {
     seen: Replayed,
 }
 
+/// A segment of a connection that has passed its port.
+pub struct Passed<'a> {
+    /// The index in [`Replayed::places`].
+    pub place: usize,
+    /// Since the capture's start.
+    pub elapsed_ns: u64,
+    pub key: FlowKey,
+    pub from_guest: bool,
+    pub segment: Segment,
+    /// Behind it.
+    pub state: &'a FlowState,
+}
+
 /// What a capture has shown.
 #[derive(Clone, Default)]
 pub struct Replayed {
@@ -59,7 +72,8 @@ pub struct Replayed {
     pub backwards: u64,
     /// Connections that were left out because of the limit.
     pub left_out: u64,
-    /// Connections without a SYN in the capture.
+    /// Connections without a SYN in the capture. A port knows those of which it has a segment that is
+    /// neither their beginning nor their end.
     pub unopened: u64,
     /// The earliest and the latest time, since 1970; None without packets.
     pub span_ns: Option<(u64, u64)>,
@@ -74,12 +88,17 @@ impl Replay {
         Self { params, max_connections, is_guest, place_of, watched, begun, is_full, seen }
     }
 
-    /// Passes the next packet through its port, which may change its frame.
+    /// Passes the next packet through its port, which may change its frame. `observe` is called if it is a
+    /// segment of a connection that the port knows.
     ///
     /// # Errors
     /// The packet is the first of the capture whose time runs back, and has been passed; or the first that was
     /// captured at one place too many, and has not.
-    pub fn take(&mut self, packet: &mut Packet) -> Result<(), Problem> {
+    pub fn take(
+        &mut self,
+        packet: &mut Packet,
+        observe: &mut dyn FnMut(&Passed),
+    ) -> Result<(), Problem> {
         self.seen.packets += 1;
         let (first_ns, last_ns) = self.seen.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         let span_ns = (first_ns.min(packet.time_ns), last_ns.max(packet.time_ns));
@@ -93,7 +112,7 @@ impl Replay {
         let back_ns = self.watched[index].advance(packet.time_ns);
         let captured_bytes = packet.frame.len();
         let mut frame = whole(packet);
-        self.pass(index, &mut frame, captured_bytes);
+        self.pass(index, &mut frame, captured_bytes, observe);
         packet.frame = frame.bytes;
         if back_ns == 0 {
             return Ok(());
@@ -120,7 +139,13 @@ impl Replay {
         Some(index)
     }
 
-    fn pass(&mut self, index: usize, frame: &mut Frame, captured_bytes: usize) {
+    fn pass(
+        &mut self,
+        index: usize,
+        frame: &mut Frame,
+        captured_bytes: usize,
+        observe: &mut dyn FnMut(&Passed),
+    ) {
         let watched = &mut self.watched[index];
         let Some(header) = frame.tcp_header() else {
             watched.count_unread(frame);
@@ -137,16 +162,21 @@ impl Replay {
             self.seen.others += 1;
             return;
         };
-        if segment.opens && self.begun >= max && !watched.is_opening(&side.key) {
+        let begins = side.joins || segment.opens() && !watched.is_opening(&side.key);
+        if begins && self.begun >= max {
             self.seen.left_out += 1;
             return;
         }
         self.seen.segments += 1;
-        let payload_bytes = frame.bytes.len() - header.end;
-        frame.gso_size = watched.gso_size(&side.key, payload_bytes);
-        if watched.pass(side, &segment, frame) {
-            self.begun += 1;
+        let was_known = watched.knows(&side.key) && !begins;
+        if side.joins {
+            watched.join(side, &segment, frame, &header);
         }
+        frame.gso_size = watched.gso_size(&side.key, segment.payload_bytes as usize);
+        let Some(state) = watched.pass(side, &segment, frame) else { return };
+        self.begun += usize::from(!was_known);
+        let (elapsed_ns, Side { key, from_guest, .. }) = (watched.elapsed_ns(), side);
+        observe(&Passed { place: index, elapsed_ns, key, from_guest, segment, state: &state });
     }
 
     /// Lets time pass until the last packet, and ends.

@@ -1,4 +1,4 @@
-//! The parts of a segment by which its connection is found.
+//! The parts of a segment by which its connection is found, and by which it is judged.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -6,14 +6,24 @@ use vcc_domain::{Frame, TcpHeader};
 use vcc_engine::sys;
 use vcc_net::wire::*;
 
-/// A segment's ends, and whether it begins a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub struct Segment {
     pub from: SocketAddr,
     pub to: SocketAddr,
     pub vlan: Option<u16>,
-    pub opens: bool,
+    pub seq: u32,
+    pub ack: u32,
+    /// The bits of RFC 9293, 3.1.
+    pub flags: u32,
+    pub payload_bytes: u32,
+    /// The ECN field of its IP header.
+    pub ip_ecn: u8,
 }
+
+/// The flags below the data offset, reserved ones included.
+const FLAGS: u32 = 0xfff;
+/// In IPv4's TOS, or the traffic class.
+const ECN: u8 = 3;
 
 impl Segment {
     /// Of a frame with this TCP header.
@@ -32,13 +42,41 @@ impl Segment {
         let end = |v4_at, v6_at, port_at| {
             SocketAddr::new(address(v4_at, v6_at), read_u16(bytes, header.at + port_at))
         };
-        let flags = u32::from(read_u16(bytes, header.at + TCP_OFFSET_FLAGS_AT));
+        let flags = u32::from(read_u16(bytes, header.at + TCP_OFFSET_FLAGS_AT)) & FLAGS;
         Self {
             from: end(IPV4_SOURCE_AT, IPV6_SOURCE_AT, 0),
             to: end(IPV4_DESTINATION_AT, IPV6_DESTINATION_AT, 2),
             vlan: vlan.filter(|id| *id != 0),
-            opens: flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN,
+            seq: read_u32(bytes, header.at + TCP_SEQ_AT),
+            ack: read_u32(bytes, header.at + TCP_ACK_AT),
+            flags,
+            payload_bytes: bytes.len().saturating_sub(header.end) as u32,
+            ip_ecn: match header.is_ipv6 {
+                false => bytes[ip_at + 1] & ECN,
+                // The traffic class lies across the first two bytes.
+                true => bytes[ip_at + 1] >> 4 & ECN,
+            },
         }
+    }
+
+    pub fn has(&self, flags: u32) -> bool {
+        self.flags & flags == flags
+    }
+
+    /// The sequence number behind it. SYN and FIN count as a byte.
+    pub fn end(&self) -> u32 {
+        let ends = self.flags & (sys::TCP_SYN | sys::TCP_FIN);
+        self.seq.wrapping_add(self.payload_bytes).wrapping_add(ends.count_ones())
+    }
+
+    /// Is it a SYN without ACK?
+    pub fn opens(&self) -> bool {
+        self.has(sys::TCP_SYN) && !self.has(sys::TCP_ACK)
+    }
+
+    /// Is it a SYN-ACK?
+    pub fn accepts(&self) -> bool {
+        self.has(sys::TCP_SYN | sys::TCP_ACK)
     }
 }
 
@@ -54,11 +92,16 @@ mod tests {
             let [from, to]: [SocketAddr; 2] = [from, to].map(|end| end.parse().expect("an end"));
             for (tags, vlan) in [(vec![], None), (vec![(ETHERTYPE_VLAN, 0xe007)], Some(7))] {
                 for packet in [Packet::syn(from, to), Packet::new(from, to)] {
-                    let opens = packet.flags == sys::TCP_SYN as u16;
+                    let (seq, ack, payload, ip_ecn) = (7, 9, vec![1; 5], 2);
+                    let packet = Packet { seq, ack, payload, traffic_class: 0xba, ..packet };
+                    let flags = u32::from(packet.flags);
                     let frame = Frame::full(Packet { tags: tags.clone(), ..packet }.frame());
                     let header = frame.tcp_header().expect("TCP");
-                    let segment = Segment { from, to, vlan, opens };
+                    let payload_bytes = 5;
+                    let segment =
+                        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn };
                     assert_eq!(Segment::read(&frame, &header), segment);
+                    assert_eq!(segment.opens(), flags == sys::TCP_SYN);
                 }
             }
         }

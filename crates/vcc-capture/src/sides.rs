@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use vcc_engine::FlowKey;
+use vcc_engine::{FlowKey, sys};
 
 use crate::segment::Segment;
 
@@ -16,36 +16,34 @@ pub(crate) type IsGuest = dyn Fn(SocketAddr) -> bool;
 /// The connections of which any segment was seen, by their ends.
 #[derive(Default)]
 pub(crate) struct Sides {
-    pairs: HashMap<Pair, Opener>,
+    pairs: HashMap<Pair, Known>,
     /// Those whose SYN was not seen.
     unopened: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opener {
-    Unknown,
-    /// The first of the pair.
-    First,
-    Second,
+struct Known {
+    /// The first of the pair opened the connection.
+    by_first: bool,
+    /// The SYN was seen.
+    is_opened: bool,
+    /// So was a segment behind the handshake.
+    has_begun: bool,
 }
 
 /// A segment's direction at the guest's port, and the key of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Side {
     pub from_guest: bool,
+    pub from_opener: bool,
+    /// The connection's SYN was not seen, and this is its first segment behind the handshake, and not its
+    /// last.
+    pub joins: bool,
     pub key: FlowKey,
 }
 
-impl Side {
-    fn new(segment: &Segment, from_guest: bool) -> Self {
-        let Segment { from, to, vlan, .. } = *segment;
-        let (guest, peer) = if from_guest { (from, to) } else { (to, from) };
-        Self { from_guest, key: FlowKey::new(guest, peer, vlan) }
-    }
-}
-
 impl Sides {
-    /// The connections whose SYN was not seen, at most `max`.
+    /// The connections whose SYN was not seen, at most twice the `max` of [`Self::judge`].
     pub(crate) fn unopened(&self) -> u64 {
         self.unopened
     }
@@ -53,6 +51,8 @@ impl Sides {
     /// Judges a segment. None: neither end is a guest. At most twice `max` connections are remembered.
     /// `is_opening`: the port has a flow of this key in its handshake, so another SYN, of either end, is of
     /// the same connection (RFC 9293, 3.5: both ends may open it).
+    ///
+    /// Without a SYN, the end with the larger port counts as the opener, since services have small ports.
     pub(crate) fn judge(
         &mut self,
         segment: &Segment,
@@ -60,37 +60,56 @@ impl Sides {
         max: usize,
         is_opening: impl Fn(&FlowKey) -> bool,
     ) -> Option<Side> {
-        let Segment { from, to, vlan, opens } = *segment;
+        let Segment { from, to, vlan, .. } = *segment;
         let named = is_guest.map(|is_guest| (is_guest(from), is_guest(to)));
         if named == Some((false, false)) {
             return None;
         }
         let is_first = from <= to;
         let pair = if is_first { (from, to, vlan) } else { (to, from, vlan) };
-        let known = self.pairs.get(&pair).copied();
-        let from_opener = |opener| (opener == Opener::First) == is_first;
-        let opener = match known {
-            Some(known @ (Opener::First | Opener::Second))
-                if !opens || is_opening(&Side::new(segment, from_opener(known)).key) =>
-            {
-                known
-            }
-            _ if opens && is_first => Opener::First,
-            _ if opens => Opener::Second,
-            _ => Opener::Unknown,
-        };
-        if known != Some(opener) && (known.is_some() || self.pairs.len() < 2 * max) {
-            let was_unopened = known == Some(Opener::Unknown);
-            self.unopened += u64::from(opener == Opener::Unknown);
-            self.unopened -= u64::from(was_unopened);
-            self.pairs.insert(pair, opener);
-        }
-        let from_opener = opener == Opener::Unknown || from_opener(opener);
-        let from_guest = match named {
+        let is_guest = |from_opener: bool| match named {
             Some((is_guest, is_peer)) if is_guest != is_peer => is_guest,
             _ => from_opener,
         };
-        Some(Side::new(segment, from_guest))
+        let key = |from_opener: bool| {
+            let (guest, peer) = if is_guest(from_opener) { (from, to) } else { (to, from) };
+            FlowKey::new(guest, peer, vlan)
+        };
+        let known = self.pairs.get(&pair).copied();
+        let is_same = |known: &Known| {
+            !segment.opens() || known.is_opened && is_opening(&key(known.by_first == is_first))
+        };
+        let same = known.filter(is_same);
+        let was_begun = same.is_some_and(|known| known.has_begun);
+        let now = same.unwrap_or_else(|| {
+            let by_sender = match (segment.opens(), segment.accepts()) {
+                (true, _) => true,
+                (_, true) => false,
+                _ => (from.port(), is_first) > (to.port(), !is_first),
+            };
+            let (by_first, is_opened) = (by_sender == is_first, segment.opens());
+            Known { by_first, is_opened, has_begun: false }
+        });
+        let has_begun = was_begun || !segment.has(sys::TCP_SYN);
+        let now = Known { has_begun, ..now };
+        let is_kept = known.is_some() || self.pairs.len() < 2 * max;
+        if known != Some(now) && is_kept {
+            let is_unopened =
+                |known: Option<Known>| u64::from(known.is_some_and(|it| !it.is_opened));
+            self.unopened += is_unopened(Some(now));
+            self.unopened -= is_unopened(known);
+            self.pairs.insert(pair, now);
+        }
+        let from_opener = now.by_first == is_first;
+        let is_last = segment.flags & (sys::TCP_FIN | sys::TCP_RST) != 0;
+        let joins = is_kept
+            && !now.is_opened
+            && !was_begun
+            && has_begun
+            && !is_last
+            && segment.has(sys::TCP_ACK);
+        let from_guest = is_guest(from_opener);
+        Some(Side { from_guest, from_opener, joins, key: key(from_opener) })
     }
 }
 
@@ -100,7 +119,9 @@ mod tests {
 
     fn segment(from: &str, to: &str, opens: bool) -> Segment {
         let [from, to] = [from, to].map(|end| end.parse().expect("an end"));
-        Segment { from, to, vlan: None, opens }
+        let flags = if opens { sys::TCP_SYN } else { sys::TCP_ACK };
+        let (vlan, seq, ack, payload_bytes, ip_ecn) = Default::default();
+        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn }
     }
 
     const A: &str = "10.0.0.1:40000";
@@ -162,5 +183,22 @@ mod tests {
             assert!(side.is_some());
             assert_eq!(sides.unopened(), unopened, "{from} {to}");
         }
+    }
+
+    #[test]
+    fn without_a_syn_the_larger_port_or_the_syn_ack_shows_the_opener() {
+        let mut sides = Sides::default();
+        let mut judge = |segment: &Segment| {
+            let side = sides.judge(segment, None, 9, |_| false).expect("a guest");
+            (side.from_guest, side.joins, side.key.guest().to_string())
+        };
+        assert_eq!(judge(&segment(B, A, false)), (false, true, A.to_owned()));
+        assert_eq!(judge(&segment(A, B, false)), (true, false, A.to_owned()));
+        const C: &str = "10.0.0.1:90";
+        let syn_ack = Segment { flags: sys::TCP_SYN | sys::TCP_ACK, ..segment(A, C, false) };
+        assert_eq!(judge(&syn_ack), (false, false, C.to_owned()));
+        let (d, e) = ("10.0.0.1:5000", "10.0.0.2:5000");
+        let first = judge(&segment(e, d, false)).2;
+        assert_eq!(judge(&segment(d, e, false)).2, first, "the same in both directions");
     }
 }

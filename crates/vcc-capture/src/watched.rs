@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use vcc_domain::{Counters, Frame, Out, Port};
-use vcc_engine::{FlowKey, FlowState, Params, Stage};
+use vcc_domain::{Counters, Frame, Out, Port, TcpHeader};
+use vcc_engine::{FlowKey, FlowState, Params, Stage, sys};
 
 use crate::clock::{Clock, START_NS};
-use crate::connection::{Connection, Track};
+use crate::connection::{Connection, Passing, Track};
+use crate::joining;
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side, Sides};
 
@@ -16,6 +17,7 @@ const NS_PER_US: u64 = 1000;
 
 pub(crate) struct Watched {
     port: Port,
+    params: Params,
     clock: Clock,
     /// Until when its deadlines were processed.
     turned_ns: u64,
@@ -31,7 +33,8 @@ impl Watched {
         let mut port = Port::new(params, max_flows);
         port.keep_forgotten();
         let (sides, tracks, ended, out) = Default::default();
-        Self { port, clock: Clock::new(epoch_ns), turned_ns: 0, sides, tracks, ended, out }
+        let clock = Clock::new(epoch_ns);
+        Self { port, params, clock, turned_ns: 0, sides, tracks, ended, out }
     }
 
     /// Lets time pass until a packet. Returns by how much the packet is too early.
@@ -76,28 +79,66 @@ impl Watched {
         let _ = self.port.to_guest(self.clock.now_ns(), frame, &mut self.out);
     }
 
-    /// Passes a segment through the port. Does it begin a connection?
-    pub(crate) fn pass(&mut self, side: Side, segment: &Segment, frame: &mut Frame) -> bool {
-        let Side { from_guest, key } = side;
+    /// Lets the port know a connection without its SYN, whose first segment this is.
+    pub(crate) fn join(
+        &mut self,
+        side: Side,
+        segment: &Segment,
+        frame: &Frame,
+        header: &TcpHeader,
+    ) {
+        let now_ns = self.clock.now_ns();
+        for (mut frame, is_senders) in joining::handshake(frame, header, segment, side.from_opener)
+        {
+            self.pass_frame(is_senders == side.from_guest, &mut frame);
+        }
+        self.collect(now_ns);
+        if self.port.flow(&side.key).is_some() {
+            self.tracks.insert(side.key, Track::begin(now_ns, true));
+        }
+    }
+
+    /// Passes a segment through the port. The state of its connection behind it; None if it has none.
+    pub(crate) fn pass(
+        &mut self,
+        side: Side,
+        segment: &Segment,
+        frame: &mut Frame,
+    ) -> Option<FlowState> {
+        let Side { from_guest, key, .. } = side;
         let now_ns = self.clock.now_ns();
         let before = self.port.flow(&key).copied();
-        let _ = match from_guest {
-            true => self.port.from_guest(now_ns, frame, &mut self.out),
-            false => self.port.to_guest(now_ns, frame, &mut self.out).0,
-        };
+        self.pass_frame(from_guest, frame);
         self.collect(now_ns);
-        let Some(after) = self.port.flow(&key).copied() else { return false };
+        let after = self.port.flow(&key).copied()?;
         let ended = before.filter(|before| {
-            segment.opens && before.stage() >= Stage::Established && after.is_half_open()
+            segment.opens() && before.stage() >= Stage::Established && after.is_half_open()
         });
         if let Some(ended) = &ended {
             self.end_track(now_ns, key, ended);
         }
         let before = before.filter(|_| ended.is_none()).unwrap_or_default();
-        let begins = !self.tracks.contains_key(&key);
-        let track = self.tracks.entry(key).or_insert_with(|| Track::begin(now_ns));
-        track.note(now_ns, &before, &after);
-        begins
+        let track = self.tracks.entry(key).or_insert_with(|| Track::begin(now_ns, false));
+        let passing = Passing { now_ns, segment, from_guest, before: &before, after: &after };
+        track.note(&self.params, &passing);
+        Some(after)
+    }
+
+    /// The time since the capture's start, on the port's clock.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        self.clock.now_ns().saturating_sub(START_NS)
+    }
+
+    pub(crate) fn knows(&self, key: &FlowKey) -> bool {
+        self.tracks.contains_key(key)
+    }
+
+    fn pass_frame(&mut self, from_guest: bool, frame: &mut Frame) {
+        let now_ns = self.clock.now_ns();
+        let _ = match from_guest {
+            true => self.port.from_guest(now_ns, frame, &mut self.out),
+            false => self.port.to_guest(now_ns, frame, &mut self.out).0,
+        };
     }
 
     /// The flows that the port has forgotten since the last call have ended.
@@ -111,7 +152,10 @@ impl Watched {
 
     fn end_track(&mut self, now_ns: u64, key: FlowKey, state: &FlowState) {
         let Some(track) = self.tracks.remove(&key) else { return };
-        let (state, life, at_us) = (*state, track.life(START_NS), now_ns / NS_PER_US);
+        let (mut state, life, at_us) = (*state, track.life(START_NS), now_ns / NS_PER_US);
+        if life.is_joined {
+            state.0.flags &= !sys::FLOW_WINDOW_SHOWN;
+        }
         self.ended.push(Connection { place: 0, key, state, life, at_us });
     }
 

@@ -49,6 +49,12 @@ impl Table {
     }
 }
 
+/// Names with their values, a line each.
+pub fn pairs(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    rows.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

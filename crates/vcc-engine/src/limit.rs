@@ -115,6 +115,16 @@ macro_rules! names {
                     $(Self::$variant { .. } => $name,)*
                 }
             }
+
+            /// In [`Self::NAMES`].
+            pub fn index(self) -> usize {
+                enum Index {
+                    $($variant,)*
+                }
+                match self {
+                    $(Self::$variant { .. } => Index::$variant as usize,)*
+                }
+            }
         }
     };
 }

@@ -103,7 +103,7 @@ fn phase_text(phase: Phase) -> &'static str {
 
 fn unused_text(unused: Unused) -> String {
     match unused {
-        Unused::NoWindowShown => "no window has been shown to it yet".into(),
+        Unused::NoWindowShown => "its peer's window is not known".into(),
         Unused::Shadow => "vcc limits nothing in shadow mode".into(),
         Unused::Window { used_bytes, window_bytes } => {
             let [used, window] = [used_bytes, window_bytes].map(bytes);
@@ -205,7 +205,7 @@ mod tests {
             ),
             (
                 Limit::Guest(Unused::NoWindowShown),
-                "the guest itself: no window has been shown to it yet",
+                "the guest itself: its peer's window is not known",
             ),
             (Limit::Guest(Unused::Shadow), "the guest itself: vcc limits nothing in shadow mode"),
             (

@@ -25,7 +25,7 @@ fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Re
     let mut capture = Capture::open(&file[..]).expect("a capture");
     let mut packet = Packet::default();
     while capture.next(&mut packet).expect("readable") {
-        replay.take(&mut packet).expect("in order");
+        replay.take(&mut packet, &mut |_| {}).expect("in order");
     }
     replay.end()
 }
@@ -70,11 +70,50 @@ fn connections_beyond_the_limit_are_counted() {
     assert_eq!((seen.connections.len(), seen.left_out), (3, 2));
 }
 
+/// With any first segment, windows are unknown, and what happened is as with the SYN.
 #[test]
-fn a_connection_without_its_syn_has_no_flow() {
-    let seen = read(&talk_at(1, 0)[2..], 9, None);
+fn a_connection_without_its_syn_is_joined() {
+    let whole = &read(&talk_at(40_000, 0), 9, None).connections[0];
+    for missing in [1, 2, 3] {
+        let seen = read(&talk_at(40_000, 0)[missing..], 9, None);
+        let [joined] = &seen.connections[..] else { panic!("{missing}: no connection") };
+        assert_eq!((joined.key, seen.unopened), (whole.key, 1), "{missing}");
+        assert!(joined.life.is_joined && !whole.life.is_joined);
+        assert_eq!(joined.state.window_received_bytes(), None);
+        let figures = |it: &vcc_capture::Connection| {
+            let (life, state) = (&it.life, &it.state);
+            let losses = (state.retransmissions, state.reductions, life.missing_bytes);
+            (life.sent_bytes, life.acked_bytes, losses, state.stage())
+        };
+        assert_eq!(figures(joined), figures(whole), "{missing}");
+        // The SYN-ACK alone may be all there is of a connection.
+        assert_eq!(counted(&seen, sys::COUNT_UNKNOWN), u64::from(missing == 1));
+    }
+}
+
+#[test]
+fn an_end_without_its_connection_is_counted_alone() {
+    let mut packets = talk_at(40_000, 0);
+    let seen = read(&packets.split_off(46), 9, None);
     assert_eq!((seen.connections.len(), seen.unopened), (0, 1));
     assert_eq!(counted(&seen, sys::COUNT_UNKNOWN), seen.segments);
+}
+
+/// The second flight's first segment is not in the capture; or its fourth, until it is sent again; or the
+/// last before the FIN.
+#[test]
+fn what_was_not_captured_is_told_apart_from_losses() {
+    for (seq, lost_in_front_bytes, missing_bytes) in
+        [(10_001, 0, 1000), (13_001, 1000, 0), (19_001, 0, 1000)]
+    {
+        let mut packets = talk_at(1, 0);
+        let lost = packets.iter().position(|(_, packet)| packet.seq == seq);
+        packets.remove(lost.expect("the segment"));
+        let seen = read(&packets, 9, None);
+        let life = &seen.connections[0].life;
+        let counted = (life.sent_bytes, life.lost_in_front_bytes, life.missing_bytes);
+        assert_eq!(counted, (20_001, lost_in_front_bytes, missing_bytes), "{seq}");
+    }
 }
 
 #[test]

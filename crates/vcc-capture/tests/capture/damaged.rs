@@ -22,7 +22,7 @@ fn what_cannot_be_read_has_its_offset_and_its_reason() {
     assert_eq!(problem(&whole[..30]).1, format!("byte 24: {}", What::Truncated("a packet")));
     assert_eq!(problem(&[]).1, format!("byte 0: {}", What::Empty));
     assert_eq!(problem(&whole[..20]).1, format!("byte 0: {}", What::Truncated("the header")));
-    assert_eq!(problem(b"\x1f\x8b\x08\x00").1, format!("byte 0: {}", What::Compressed("gzip")));
+    assert_eq!(problem(b"\xfd7zX").1, format!("byte 0: {}", What::Compressed("xz")));
     assert_eq!(problem(b"GET / HTTP").1, format!("byte 0: {}", What::Magic(0x2054_4547)));
     let mut long = whole.clone();
     long[last + 8..last + 12].fill(0x7f);

@@ -34,9 +34,9 @@ fn packets_are_cut() {
     let seen = read_well(&pcap(style(58), ETHERNET, &frames));
     assert_same(only(&seen), &directly(&frames, ends, None));
     assert_eq!(seen.cut, 0);
-    // Without the MSS of the SYNs, which are the only segments with options.
+    // The SYNs, which are the only segments with options, are cut within these.
     let seen = read_well(&pcap(style(54), ETHERNET, &frames));
-    assert_eq!((seen.cut, seen.connections.len(), seen.unopened), (2, 0, 1));
+    assert_eq!((seen.cut, seen.connections.len(), seen.unopened), (2, 1, 1));
 }
 
 /// The packets of an Ethernet frame's connection with other headers in front.

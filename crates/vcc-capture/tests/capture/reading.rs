@@ -35,7 +35,8 @@ pub fn read(file: &[u8]) -> (Replayed, Vec<String>) {
     };
     loop {
         match capture.next(&mut packet) {
-            Ok(true) => problems.extend(replay.take(&mut packet).err().map(|it| it.to_string())),
+            Ok(true) => problems
+                .extend(replay.take(&mut packet, &mut |_| {}).err().map(|it| it.to_string())),
             Ok(false) => return (replay.end(), problems),
             Err(problem) => problems.push(problem.to_string()),
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
-use vcc_command::output;
+use vcc_command::{output, table};
 use vcc_policy::{Connection, Policy};
 use vcc_port::{Flow, FlowId, SharedPolicy};
 use vcc_view::{
@@ -114,11 +114,7 @@ fn watch_cpus(ports: &[Source], flows: &mut [FlowView]) {
 }
 
 fn detail(flow: &FlowView) -> String {
-    let rows = rows(flow);
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let row = |(name, value): &(&str, String)| format!("  {name:<width$}  {value}\n");
-    let lines: String = rows.iter().map(row).collect();
-    format!("live at {}:\n{lines}", flow.port)
+    format!("live at {}:\n{}", flow.port, table::pairs(&rows(flow)))
 }
 
 fn connection(arguments: &Arguments, policy: &Policy) -> anyhow::Result<Connection> {

@@ -15,7 +15,23 @@ pub struct FilterArguments {
     #[arg(long, value_name = "END", value_delimiter = ',')]
     guest: Vec<End>,
 
-    /// Peers, likewise
+    #[command(flatten)]
+    peers: PeerArguments,
+
+    /// The congestion control that the fabric sees
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    underlay: Vec<Underlay>,
+
+    /// What limits the rate at present
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = PossibleValuesParser::new(Limit::NAMES))]
+    limited_by: Vec<String>,
+}
+
+/// Those that also apply where the guests and the underlay are given
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "Which connections")]
+pub struct PeerArguments {
+    /// Peers at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS
     #[arg(long, value_name = "END", value_delimiter = ',')]
     peer: Vec<End>,
 
@@ -23,17 +39,9 @@ pub struct FilterArguments {
     #[arg(long, value_name = "STAGE", value_delimiter = ',', value_parser = PossibleValuesParser::new(Stage::ALL.map(Stage::name)))]
     stage: Vec<String>,
 
-    /// The congestion control that the fabric sees
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    underlay: Vec<Underlay>,
-
     /// Who uses ECN: vcc toward the fabric, the guest, or neither
     #[arg(long, value_name = "OWNER", value_delimiter = ',')]
     ecn: Vec<Ecn>,
-
-    /// What limits the rate at present
-    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = PossibleValuesParser::new(Limit::NAMES))]
-    limited_by: Vec<String>,
 
     /// With any of these counters above 0
     #[arg(long, value_name = "COUNTER", value_delimiter = ',', value_parser = counter_parser())]
@@ -73,19 +81,28 @@ pub struct SortBy(pub Option<&'static Column>);
 
 impl FilterArguments {
     pub fn filter(&self) -> Filter {
+        Filter {
+            guest: self.guest.clone(),
+            underlay: self.underlay.clone(),
+            limited_by: self.limited_by.clone(),
+            ..self.peers.filter()
+        }
+    }
+}
+
+impl PeerArguments {
+    pub fn filter(&self) -> Filter {
         let owner = |ecn: &Ecn| match ecn {
             Ecn::Fabric => EcnOwner::Fabric,
             Ecn::Guest => EcnOwner::Guest,
             Ecn::None => EcnOwner::Nobody,
         };
         Filter {
-            guest: self.guest.clone(),
             peer: self.peer.clone(),
             stage: self.stage.clone(),
-            underlay: self.underlay.clone(),
             ecn: self.ecn.iter().map(owner).collect(),
-            limited_by: self.limited_by.clone(),
             with: self.with.iter().map(|counter| counter.0).collect(),
+            ..Filter::default()
         }
     }
 }

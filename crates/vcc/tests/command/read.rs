@@ -102,11 +102,20 @@ fn json_has_files_and_connections() {
     );
     assert_eq!(a["first_time_s"], 1_700_000_000.123_456);
     assert_eq!(a["counters"]["unknown"], 0);
-    assert_eq!((&b["connections"], &b["connections_without_syn"]), (&0.into(), &1.into()));
-    assert_eq!(b["counters"]["unknown"], 46);
-    let flows = document["flows"].as_array().expect("connections");
-    assert_eq!(flows.len(), 1);
-    let flow = &flows[0];
+    assert_eq!((&b["connections"], &b["connections_without_syn"]), (&1.into(), &1.into()));
+    assert_eq!((&a["captured_at"], &a["captured_at_by"]), (&"guest".into(), &1.into()));
+    assert_eq!((&b["captured_at"], &b["guest_part"]), (&Value::Null, &Value::Null));
+    let [flow, joined] = &document["flows"].as_array().expect("connections")[..] else {
+        panic!("{text}");
+    };
+    assert_eq!((&flow["has_syn"], &joined["has_syn"]), (&true.into(), &false.into()));
+    assert_eq!(
+        (&joined["port"], &joined["window_received_bytes"]),
+        (&"b.pcap".into(), &Value::Null)
+    );
+    let shares = flow["limited_by_share"].as_object().expect("shares");
+    let sum: f64 = shares.values().filter_map(Value::as_f64).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && shares["loss"].as_f64() > Some(0.0), "{shares:?}");
     assert_eq!((&flow["port"], &flow["underlay"]), (&"a.pcap".into(), &"cubic".into()));
     assert_eq!((&flow["retransmissions"], &flow["sent_bytes"]), (&1.into(), &20_001.into()));
     let rate = flow["goodput_bits_per_s"].as_f64().expect("a rate");
@@ -201,4 +210,84 @@ fn hostile_names_are_escaped() {
         assert!(!printed.stdout.contains('\x1b') && !printed.stderr.contains('\x1b'));
         assert_eq!(printed.stderr.lines().count(), 1, "{}", printed.stderr);
     }
+}
+
+#[test]
+fn compressed_files() {
+    let files = Files::new();
+    let gzip = {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &capture()).expect("memory");
+        encoder.finish().expect("memory")
+    };
+    files.write("a.pcap", &capture());
+    files.write("b.pcap", &gzip);
+    files.write("cut.pcap", &gzip[..gzip.len() / 2]);
+    let [plain, compressed] = ["a", "b"].map(|name| files.vcc(&format!("read {name}.pcap")).well());
+    assert_eq!(compressed.replace("b.pcap", "a.pcap"), plain);
+    let cut = files.vcc("read cut.pcap");
+    assert_eq!(cut.code, 3, "{}", cut.stderr);
+    assert!(cut.stderr.contains("cut.pcap (decompressed), byte "), "{}", cut.stderr);
+}
+
+#[test]
+fn connections_are_chosen() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    let rows = |options: &str| {
+        let text = files.vcc(&format!("read a.pcap --json {options}")).well();
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        document["flows"].as_array().expect("connections").len()
+    };
+    for (options, count) in [
+        ("--peer 192.0.2.9", 1),
+        ("--peer :81", 0),
+        ("--stage closed --with retransmissions", 1),
+        ("--with marks", 0),
+        ("--ecn guest", 0),
+        ("--since 0.05", 1),
+        ("--since 5", 0),
+    ] {
+        assert_eq!(rows(options), count, "{options}");
+    }
+}
+
+#[test]
+fn all_that_is_known_of_a_connection() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    let text = files.vcc("read a.pcap --explain").well();
+    for part in [
+        "10.0.0.2:40000 to 192.0.2.9:80, in a.pcap:\n",
+        "  Limited by, over time",
+        "  Sent                   19.5 KiB\n",
+        "  Peer's handshake       20.0 ms\n",
+        "captured at the guest: 0 % of the handshake's round trip",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("  -\n"), "{text}");
+}
+
+#[test]
+fn a_connection_is_drawn() {
+    let files = Files::new();
+    let mut both = connection();
+    let [guest, peer]: [SocketAddr; 2] =
+        ["10.0.0.2:41000", PEER].map(|end| end.parse().expect("an end"));
+    both.extend(frames(&talk(guest, peer)));
+    both.sort_by_key(|(time_ns, _)| *time_ns);
+    files.write("a.pcap", &pcap(Style::default(), 1, &both));
+    let drawn = files.vcc("read a.pcap --guest :40000 --plot a.svg").well();
+    assert!(drawn.ends_with("10.0.0.2:40000 - 192.0.2.9:80 drawn: a.svg\n"), "{drawn}");
+    let svg = fs::read_to_string(files.directory.path().join("a.svg")).expect("a picture");
+    assert!(svg.contains(">sent again</text>") && svg.ends_with("</svg>\n"), "{svg}");
+    let several = files.vcc("read a.pcap --plot a.svg");
+    assert_eq!(several.code, 1, "{}", several.stderr);
+    let named = "--guest 10.0.0.2:41000 --peer 192.0.2.9:80: name one";
+    assert!(several.stderr.contains(named), "{}", several.stderr);
+    let none = files.vcc("read a.pcap --plot a.svg --peer :81");
+    assert!(none.stderr.contains("no connection has these ends"), "{}", none.stderr);
+    let nowhere = files.vcc("read a.pcap --plot nowhere/a.svg");
+    assert!(nowhere.stderr.contains("cannot write nowhere/a.svg"), "{}", nowhere.stderr);
 }

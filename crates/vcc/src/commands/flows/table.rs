@@ -14,15 +14,11 @@ pub fn table_with<T>(
     more: &[Column<T>],
     is_wide: bool,
 ) -> String {
-    let is_shown = |column: &&Column| match column.shown {
-        Shown::Always => true,
-        Shown::Where(says_something) => is_wide || rows.iter().map(&flow).any(says_something),
-        Shown::Wide => is_wide,
-        Shown::Json => false,
-    };
-    let columns: Vec<&Column> = FLOW_COLUMNS.iter().filter(is_shown).collect();
-    let is_more = |column: &&Column<T>| !matches!(column.shown, Shown::Json);
-    let more: Vec<&Column<T>> = more.iter().filter(is_more).collect();
+    let of_flows = FLOW_COLUMNS.iter();
+    let columns: Vec<&Column> =
+        of_flows.filter(|column| is_shown(column, rows.iter().map(&flow), is_wide)).collect();
+    let more: Vec<&Column<T>> =
+        more.iter().filter(|column| is_shown(column, rows.iter(), is_wide)).collect();
     let of_flows = columns.iter().map(|column| (column.heading(), column.unit));
     let headings: Vec<_> =
         of_flows.chain(more.iter().map(|column| (column.heading(), column.unit))).collect();
@@ -34,6 +30,19 @@ pub fn table_with<T>(
         table.row(cells.chain(more.iter().map(|column| column.cell(row))));
     }
     table.render()
+}
+
+fn is_shown<'a, T: 'static>(
+    column: &Column<T>,
+    mut rows: impl Iterator<Item = &'a T>,
+    is_wide: bool,
+) -> bool {
+    match column.shown {
+        Shown::Always => true,
+        Shown::Where(says_something) => is_wide || rows.any(says_something),
+        Shown::Wide => is_wide,
+        Shown::Json => false,
+    }
 }
 
 /// The help of the columns in `--help`.

@@ -1,9 +1,12 @@
 //! The columns of connections in captures, behind those of flows.
 
+use std::collections::BTreeMap;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use vcc_capture::Life;
-use vcc_view::Unit::{Bytes, Fraction, Us};
+use vcc_engine::Limit;
+use vcc_view::Unit::{Bytes, Count, Fraction, Text, Us};
 use vcc_view::{FLOW_COLUMNS, FlowView, Shown};
 
 type Column = vcc_view::Column<Row>;
@@ -49,6 +52,22 @@ pub static MORE: &[Column] = &[
         "bytes that the peer acknowledged",
     ),
     Column::new(
+        "Lost before",
+        "lost_in_front_bytes",
+        Bytes,
+        |row| row.life.lost_in_front_bytes.into(),
+        "the part of SENT that was lost in front of the place of the capture, and sent again",
+    )
+    .given(|row| row.life.lost_in_front_bytes > 0),
+    Column::new(
+        "Missing",
+        "missing_bytes",
+        Bytes,
+        |row| row.life.missing_bytes.into(),
+        "the part of SENT that the capture itself has lost: the peer has it, and the file does not",
+    )
+    .given(|row| row.life.missing_bytes > 0),
+    Column::new(
         "Beyond",
         "beyond",
         Fraction,
@@ -64,7 +83,73 @@ pub static MORE: &[Column] = &[
         |row| share(row.life.beyond_ns, row.life.lasted_ns).into(),
         "the share of the time in which more was in flight than the underlay's window",
     ),
+    Column::new(
+        "Stalled",
+        "stalled_us",
+        Us,
+        |row| (row.life.stalls.total_ns / NS_PER_US).into(),
+        "the time of all stalls: silences of 200 ms and two round trips or more, while an answer was awaited",
+    )
+    .given(|row| row.life.stalls.count > 0),
+    Column::new(
+        "Stalls",
+        "stalls",
+        Count,
+        |row| u64::from(row.life.stalls.count).into(),
+        "their number",
+    ),
+    Column::new(
+        "Longest stall",
+        "longest_stall_us",
+        Us,
+        |row| row.life.stalls.longest.map(|stall| stall.lasted_ns / NS_PER_US).into(),
+        "the longest of them",
+    ),
+    Column::new(
+        "Cause of the longest stall",
+        "longest_stall_cause",
+        Text,
+        |row| row.life.stalls.longest.map(|stall| stall.cause.name()).into(),
+        "`handshake`, `window` (the peer's was closed), `loss`, or `late-ack`",
+    ),
+    Column::new(
+        "Mostly",
+        "mostly_limited_by",
+        Text,
+        |row| row.mostly_limited_by().into(),
+        "what LIMITED-BY said for most of the time",
+    )
+    .always(),
+    Column::new(
+        "Guest's handshake",
+        "handshake_guest_us",
+        Us,
+        |row| row.life.handshake.guest_ns.map(|ns| ns / NS_PER_US).into(),
+        "the handshake's time from the place of the capture to the guest and back",
+    ),
+    Column::new(
+        "Peer's handshake",
+        "handshake_peer_us",
+        Us,
+        |row| row.life.handshake.peer_ns.map(|ns| ns / NS_PER_US).into(),
+        "the same for the peer",
+    ),
 ];
+
+impl Row {
+    /// The share of time of each limit, in the order of [`Limit::NAMES`].
+    pub fn limits(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let all_ns = self.life.limited_ns.iter().sum::<u64>().max(1);
+        let shares = self.life.limited_ns.map(|time_ns| time_ns as f64 / all_ns as f64);
+        Limit::NAMES.iter().copied().zip(shares)
+    }
+
+    /// None if no time has passed.
+    fn mostly_limited_by(&self) -> Option<&'static str> {
+        let longest = self.limits().max_by(|one, other| one.1.total_cmp(&other.1));
+        longest.filter(|(_, share)| *share > 0.0).map(|(name, _)| name)
+    }
+}
 
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
@@ -72,13 +157,16 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len()))?;
+        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len() + 2))?;
         for column in FLOW_COLUMNS {
             map.serialize_entry(column.key, &(column.value)(&self.flow))?;
         }
         for column in MORE {
             map.serialize_entry(column.key, &(column.value)(self))?;
         }
+        map.serialize_entry("has_syn", &!self.life.is_joined)?;
+        let limits: BTreeMap<&str, f64> = self.limits().collect();
+        map.serialize_entry("limited_by_share", &limits)?;
         map.end()
     }
 }

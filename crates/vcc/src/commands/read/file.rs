@@ -1,10 +1,12 @@
 //! One file, packet by packet.
 
-use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vcc_capture::{Capture, Connection, Interface, Packet, Place, Problem, Replay, Replayed};
+use vcc_capture::{
+    Capture, Connection, Content, Interface, Packet, Passed, Place, Problem, Replay, Replayed,
+    Vantage,
+};
 use vcc_command::output;
 use vcc_engine::Params;
 use vcc_port::Flow;
@@ -18,32 +20,43 @@ pub struct Outcome {
     /// Without the connections.
     pub seen: Replayed,
     pub connections: usize,
+    pub vantage: Option<Vantage>,
     /// With their offsets.
     pub problems: Vec<String>,
 }
 
+pub struct Input<'a> {
+    pub name: String,
+    /// Among the files.
+    pub index: usize,
+    pub content: Content<'a>,
+}
+
 /// Reads all that can be read. Problems are reported at once.
 pub fn read(
-    name: &str,
-    index: usize,
-    reader: impl Read,
+    input: Input,
     mut replay: Replay,
     params: &Params,
+    observe: &mut dyn FnMut(&Passed),
 ) -> (Outcome, Vec<Row>) {
+    let Input { name, index, content } = input;
+    let inside = if content.is_compressed { " (decompressed)" } else { "" };
     let mut problems = Vec::new();
     let mut interfaces = Vec::new();
     let mut complain = |problem: Problem| {
-        output::complain(&format!("{name}, {problem}"));
+        output::complain(&format!("{name}{inside}, {problem}"));
         problems.push(problem.to_string());
     };
-    match Capture::open(reader) {
+    match Capture::open(content.reader) {
         Err(problem) => complain(problem),
         Ok(mut capture) => {
             let mut packet = Packet::default();
             loop {
                 match capture.next(&mut packet) {
                     Ok(false) => break,
-                    Ok(true) => replay.take(&mut packet).unwrap_or_else(&mut complain),
+                    Ok(true) => {
+                        replay.take(&mut packet, observe).unwrap_or_else(&mut complain);
+                    }
                     Err(problem) => complain(problem),
                 }
             }
@@ -52,10 +65,11 @@ pub fn read(
     }
     let mut seen = replay.end();
     let connections = std::mem::take(&mut seen.connections);
-    let labels = labels(name, &seen.places, &interfaces);
+    let vantage = Vantage::from_handshakes(connections.iter().map(|it| &it.life.handshake));
+    let labels = labels(&name, &seen.places, &interfaces);
     let row = |connection: &Connection| row(connection, index, &labels, params);
     let rows: Vec<Row> = connections.iter().map(row).collect();
-    (Outcome { name: name.to_owned(), seen, connections: rows.len(), problems }, rows)
+    (Outcome { name, seen, connections: rows.len(), vantage, problems }, rows)
 }
 
 /// The name of each place: that of the file, and where there are several that of interface and device.

@@ -1,22 +1,27 @@
 mod columns;
+mod detail;
 mod file;
+mod picture;
 mod report;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
-use vcc_command::output;
+use vcc_capture::{Content, Passed};
+use vcc_command::{output, seconds};
 use vcc_engine::{Mode, Params, Underlay};
 use vcc_view::End;
 
 use super::flows::table;
-use super::selection::OrderArguments;
+use super::selection::{OrderArguments, PeerArguments};
 use columns::{MORE, Row};
-use file::Outcome;
+use file::{Input, Outcome};
+use picture::Picture;
 
 /// A file could not be read to its end.
 const UNREAD: u8 = 3;
@@ -51,11 +56,27 @@ pub struct Arguments {
     max_flows: u32,
 
     #[command(flatten)]
+    peers: Box<PeerArguments>,
+
+    /// Connections with packets later than SECONDS after the file's first
+    #[arg(long, value_name = "SECONDS", value_parser = seconds::from_zero, help_heading = "Which connections")]
+    since: Option<Duration>,
+
+    #[command(flatten)]
     order: OrderArguments,
 
     /// Show all columns
-    #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
+    #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = "How they are shown")]
     wide: bool,
+
+    /// Show all that is known of each connection, below one another
+    #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
+    explain: bool,
+
+    /// Draw the one connection that --guest and --peer leave to FILE, as SVG: sequence numbers, windows,
+    /// marks and round-trip times
+    #[arg(long, value_name = "FILE", help_heading = "How they are shown")]
+    plot: Option<PathBuf>,
 
     /// Print files and connections as JSON
     #[arg(long, help_heading = "How they are shown")]
@@ -63,43 +84,69 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut params = Params::default();
+    params.0.mode = Mode::Shadow.number();
+    params.0.underlay = arguments.underlay.number();
+    let filter = arguments.peers.filter();
+    let begin = |path: &PathBuf| Picture::begin(path, &arguments.guest, &filter.peer, params);
+    let mut picture = arguments.plot.as_ref().map(begin).transpose()?;
     let mut files = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for (index, path) in arguments.files.iter().enumerate() {
-        let (outcome, more) = read(arguments, path, index)?;
+        let mut observe = |passed: &Passed| {
+            if let Some(picture) = &mut picture {
+                picture.note(index, passed);
+            }
+        };
+        let (outcome, more) = read(arguments, path, index, params, &mut observe)?;
         files.push(outcome);
         rows.extend(more);
     }
+    let since_ns = arguments.since.unwrap_or_default().as_nanos();
+    rows.retain(|row| {
+        filter.admits(&row.flow) && u128::from(row.life.began_ns + row.life.lasted_ns) >= since_ns
+    });
     let sort = arguments.order.sort();
     rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
     arguments.order.keep_first(&mut rows);
     if arguments.json {
         output::say_json(&report::Document { files: &files, flows: &rows })?;
     } else {
-        output::say(&table::table_with(&rows, |row| &row.flow, MORE, arguments.wide));
+        if arguments.explain {
+            let texts: Vec<String> = rows.iter().map(detail::text).collect();
+            output::say(&texts.join("\n"));
+        } else {
+            output::say(&table::table_with(&rows, |row| &row.flow, MORE, arguments.wide));
+        }
         output::say(&report::text(&files, arguments.underlay, !rows.is_empty()));
+    }
+    if let Some(picture) = &picture {
+        picture.end()?;
     }
     let is_whole = files.iter().all(|file| file.problems.is_empty());
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
 }
 
-fn read(arguments: &Arguments, path: &Path, index: usize) -> anyhow::Result<(Outcome, Vec<Row>)> {
-    let mut params = Params::default();
-    params.0.mode = Mode::Shadow.number();
-    params.0.underlay = arguments.underlay.number();
+fn read(
+    arguments: &Arguments,
+    path: &Path,
+    index: usize,
+    params: Params,
+    observe: &mut dyn FnMut(&Passed),
+) -> anyhow::Result<(Outcome, Vec<Row>)> {
     let guests = arguments.guest.clone();
     let is_guest = (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool> {
         Box::new(move |end| guests.iter().any(|guest| guest.matches(end)))
     });
-    let reader: Box<dyn Read> = match path.as_os_str() == "-" {
+    let file: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => {
             let opened = File::open(path);
             Box::new(opened.with_context(|| format!("cannot open {}", path.display()))?)
         }
     };
-    let reader = BufReader::with_capacity(1 << 16, reader);
-    let replay = vcc_capture::Replay::new(params, arguments.max_flows as usize, is_guest);
     let name = path.display().to_string();
-    Ok(file::read(&name, index, reader, replay, &params))
+    let content = Content::from_file(file).with_context(|| format!("cannot read {name}"))?;
+    let replay = vcc_capture::Replay::new(params, arguments.max_flows as usize, is_guest);
+    Ok(file::read(Input { name, index, content }, replay, &params, observe))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use vcc_capture::Replayed;
+use vcc_capture::{Point, Replayed, Vantage};
 use vcc_engine::Underlay;
 use vcc_port::counters;
 use vcc_view::units;
@@ -37,7 +37,7 @@ impl Serialize for Outcome {
         let counters: BTreeMap<&str, u64> =
             untranslated(seen).map(|(counter, value)| (counter.name, value)).collect();
         let first_s = seen.span_ns.map(|(first_ns, _)| first_ns as f64 / NS_PER_S);
-        let mut file = to.serialize_struct("file", 13)?;
+        let mut file = to.serialize_struct("file", 16)?;
         file.serialize_field("file", &self.name)?;
         file.serialize_field("packets", &seen.packets)?;
         file.serialize_field("segments", &seen.segments)?;
@@ -50,6 +50,11 @@ impl Serialize for Outcome {
         file.serialize_field("packets_backwards", &seen.backwards)?;
         file.serialize_field("connections_left_out", &seen.left_out)?;
         file.serialize_field("connections_without_syn", &seen.unopened)?;
+        let vantage = self.vantage.as_ref();
+        let point = vantage.map(|vantage| vantage.point.name());
+        file.serialize_field("captured_at", &point)?;
+        file.serialize_field("guest_part", &vantage.map(|vantage| vantage.guest_part))?;
+        file.serialize_field("captured_at_by", &vantage.map(|vantage| vantage.shown_by))?;
         file.serialize_field("problems", &self.problems)?;
         file.end()
     }
@@ -67,6 +72,9 @@ pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
             counted(seen.segments, "TCP segment"),
             counted(file.connections as u64, "connection")
         );
+        if let Some(vantage) = &file.vantage {
+            text += &vantage_text(vantage);
+        }
         let mut line = |count: u64, meaning: &str| {
             if count > 0 {
                 text += &format!("{count:>12}  {meaning}\n");
@@ -75,7 +83,10 @@ pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
         for (counter, count) in untranslated(seen) {
             line(count, counter.meaning);
         }
-        line(seen.unopened, "connections without their SYN in the file: a port knows none of them");
+        line(
+            seen.unopened,
+            "connections without their SYN in the file: windows unknown, opened by the larger port",
+        );
         line(seen.left_out, "connections left out: --max-flows has the limit");
         line(seen.others, "left out: segments between two ends of which --guest names neither");
         line(
@@ -91,6 +102,21 @@ pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
         );
     }
     text
+}
+
+fn vantage_text(vantage: &Vantage) -> String {
+    let Vantage { point, guest_part, shown_by, agreeing } = vantage;
+    let place = match point {
+        Point::Guest => "at the guest",
+        Point::Between => "between guest and peer",
+        Point::Peer => "at the peer, so round-trip times and losses on the path do not show",
+    };
+    format!(
+        "captured {place}: {:.0} % of the handshake's round trip is on the guest's side, by {}, of which \
+         {agreeing} agree\n",
+        guest_part * 100.0,
+        counted(*shown_by as u64, "connection"),
+    )
 }
 
 fn counted(count: u64, noun: &str) -> String {

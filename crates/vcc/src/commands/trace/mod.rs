@@ -1,6 +1,7 @@
 mod live;
-mod plot;
-mod series;
+pub mod plot;
+pub mod sequence;
+pub mod series;
 mod table;
 mod wanted;
 
@@ -90,7 +91,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if let (Some(path), Some(series)) = (&arguments.plot, &sinks.series) {
         let title = flow.map_or(String::new(), |id| format!("{id} at {}", port.device()));
-        let svg = plot::svg(&title, &sinks.limited, series);
+        let svg = plot::svg(&title, &sinks.limited, series, None);
         fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
         output::say(&format!("{} ACKs drawn: {}\n", sinks.acks, path.display()));
     }

@@ -43,10 +43,18 @@ impl Point {
     }
 }
 
+/// When there are so many points, every other one goes, and their distance doubles.
+const POINTS_MAX: usize = 1 << 18;
+
 impl Series {
     /// Time counts from the first event.
     pub fn complete() -> Self {
         Self::default()
+    }
+
+    /// Time counts from 0.
+    pub fn from_zero() -> Self {
+        Self::thinned(0, 0.0)
     }
 
     /// Time counts from `began_us`; of points closer than `step_s` the last one is kept.
@@ -65,14 +73,18 @@ impl Series {
             self.points.pop();
         }
         self.points.push(Point::from_flow(time_s, &event.flow));
+        if self.points.len() > POINTS_MAX {
+            self.step_s = 2.0 * time_s / POINTS_MAX as f64;
+            halve(&mut self.points);
+        }
         let state = &event.flow.state;
         let now = (state.marks, state.reductions);
         let before = self.counted.replace(now).unwrap_or(now);
         if now.0 > before.0 {
-            self.marks_s.push(time_s);
+            push_bounded(&mut self.marks_s, time_s);
         }
         if now.1 > before.1 {
-            self.reductions_s.push(time_s);
+            push_bounded(&mut self.reductions_s, time_s);
         }
     }
 
@@ -89,6 +101,22 @@ impl Series {
     pub fn curve(&self, of: Value) -> Vec<(f64, f64)> {
         self.points.iter().filter_map(|point| Some((point.time_s, of(point)?))).collect()
     }
+}
+
+fn push_bounded(times_s: &mut Vec<f64>, time_s: f64) {
+    if times_s.len() >= POINTS_MAX {
+        halve(times_s);
+    }
+    times_s.push(time_s);
+}
+
+/// Keeps every other one.
+fn halve<T>(all: &mut Vec<T>) {
+    let mut is_kept = false;
+    all.retain(|_| {
+        is_kept = !is_kept;
+        is_kept
+    });
 }
 
 #[cfg(test)]
@@ -124,6 +152,20 @@ pub mod tests {
         series.forget_before(1.5);
         assert_eq!(series.points[0].time_s, 1.0);
         assert_eq!(series.marks_s, [2.0]);
+    }
+
+    #[test]
+    fn a_long_recording_keeps_its_span_in_bounded_memory() {
+        let mut series = Series::complete();
+        let events = 3 * POINTS_MAX as u64;
+        (0..events).for_each(|step| series.note(&event(step * 1000, step as u32, 0)));
+        let count = series.points.len();
+        assert!((POINTS_MAX / 4..=POINTS_MAX).contains(&count), "{count}");
+        assert!((POINTS_MAX / 4..=POINTS_MAX).contains(&series.marks_s.len()));
+        assert_eq!(series.points[0].time_s, 0.0);
+        assert_eq!(series.points.last().map(|it| it.time_s), Some((events - 1) as f64 / 1e3));
+        let is_rising = series.points.is_sorted_by(|one, next| one.time_s < next.time_s);
+        assert!(is_rising);
     }
 
     #[test]

@@ -106,7 +106,6 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
         "tcpdump -i veth3 -s 128 -w trace.pcap tcp",
         "runs until it is killed, and need not be installed",
     ),
-    ("gzip -dc trace.pcap.gz | vcc read -", "read.rs reads the standard input"),
     ("vcc-guest status", IN_A_GUEST),
     ("ss -ti", IN_A_GUEST),
     ("apt-get install dkms linux-headers-$(uname -r)", "installs a compiler"),
