@@ -3,6 +3,7 @@
 //! `fuzz/run.sh` runs the targets under libFuzzer, which keeps the inputs that reach new code. Those
 //! worth keeping are in `fuzz/corpus`, and every test run replays them.
 
+pub mod capture;
 pub mod channel;
 pub mod control;
 pub mod engine;
@@ -24,6 +25,7 @@ pub struct Target {
 }
 
 pub const TARGETS: &[Target] = &[
+    Target { name: "capture", run: capture::run, most_bytes: 4096 },
     Target { name: "channel", run: channel::run, most_bytes: 512 },
     Target { name: "control", run: control::run, most_bytes: 512 },
     Target { name: "engine", run: engine::run, most_bytes: 2048 },

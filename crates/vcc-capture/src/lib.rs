@@ -29,6 +29,7 @@ mod source;
 mod stall;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod treatment;
 mod vantage;
 mod watched;
 
@@ -41,4 +42,5 @@ pub use problem::{Problem, What};
 pub use replay::{Passed, Place, Replay, Replayed};
 pub use segment::Segment;
 pub use stall::{Cause, Stall, Stalls};
+pub use treatment::Treatment;
 pub use vantage::{Point, Vantage};

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::mem;
 
 use vcc_domain::{Checksum, Counters, Frame};
-use vcc_engine::{FlowKey, FlowState, Params};
+use vcc_engine::{FlowKey, FlowState};
 
 use crate::connection::Connection;
 use crate::packet::{PACKET_MAX_BYTES, Packet};
 use crate::problem::{Problem, What};
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side};
+use crate::treatment::Treatment;
 use crate::watched::{SEGMENT_BYTES, Watched};
 
 /// More devices than a host captures at.
@@ -28,7 +29,7 @@ pub struct Place {
 
 /// Passes packets through ports.
 pub struct Replay {
-    params: Params,
+    treatment: Treatment,
     max_connections: usize,
     is_guest: Option<Box<IsGuest>>,
     place_of: HashMap<Place, usize>,
@@ -80,12 +81,15 @@ pub struct Replayed {
 }
 
 impl Replay {
-    /// With the last states of at most `max_connections`. The treatment's mode should be shadow: the packets
-    /// show what the ends did without vcc. `is_guest` judges ends; without it, the opener of each connection
+    /// With the last states of at most `max_connections`. `is_guest` judges ends; without it, the opener of each connection
     /// is its guest.
-    pub fn new(params: Params, max_connections: usize, is_guest: Option<Box<IsGuest>>) -> Self {
+    pub fn new(
+        treatment: Treatment,
+        max_connections: usize,
+        is_guest: Option<Box<IsGuest>>,
+    ) -> Self {
         let (place_of, watched, begun, is_full, seen) = Default::default();
-        Self { params, max_connections, is_guest, place_of, watched, begun, is_full, seen }
+        Self { treatment, max_connections, is_guest, place_of, watched, begun, is_full, seen }
     }
 
     /// Passes the next packet through its port, which may change its frame. `observe` is called if it is a
@@ -135,7 +139,7 @@ impl Replay {
         }
         self.place_of.insert(place, index);
         self.seen.places.push(place);
-        self.watched.push(Watched::new(self.params, self.max_connections, first_ns));
+        self.watched.push(Watched::new(self.treatment.clone(), self.max_connections, first_ns));
         Some(index)
     }
 

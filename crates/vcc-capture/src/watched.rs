@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use vcc_domain::{Counters, Frame, Out, Port, TcpHeader};
-use vcc_engine::{FlowKey, FlowState, Params, Stage, sys};
+use vcc_engine::{FlowKey, FlowState, Stage, sys};
 
 use crate::clock::{Clock, START_NS};
 use crate::connection::{Connection, Passing, Track};
 use crate::joining;
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side, Sides};
+use crate::treatment::Treatment;
 
 /// The payload of a full segment on Ethernet, where the connection is unknown.
 pub(crate) const SEGMENT_BYTES: u16 = 1448;
@@ -17,7 +18,7 @@ const NS_PER_US: u64 = 1000;
 
 pub(crate) struct Watched {
     port: Port,
-    params: Params,
+    treatment: Treatment,
     clock: Clock,
     /// Until when its deadlines were processed.
     turned_ns: u64,
@@ -29,12 +30,12 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(params: Params, max_flows: usize, epoch_ns: u64) -> Self {
-        let mut port = Port::new(params, max_flows);
+    pub(crate) fn new(treatment: Treatment, max_flows: usize, epoch_ns: u64) -> Self {
+        let mut port = treatment.port(max_flows);
         port.keep_forgotten();
         let (sides, tracks, ended, out) = Default::default();
         let clock = Clock::new(epoch_ns);
-        Self { port, params, clock, turned_ns: 0, sides, tracks, ended, out }
+        Self { port, treatment, clock, turned_ns: 0, sides, tracks, ended, out }
     }
 
     /// Lets time pass until a packet. Returns by how much the packet is too early.
@@ -120,7 +121,7 @@ impl Watched {
         let before = before.filter(|_| ended.is_none()).unwrap_or_default();
         let track = self.tracks.entry(key).or_insert_with(|| Track::begin(now_ns, false));
         let passing = Passing { now_ns, segment, from_guest, before: &before, after: &after };
-        track.note(&self.params, &passing);
+        track.note(self.treatment.params_of(&after), &passing);
         Some(after)
     }
 

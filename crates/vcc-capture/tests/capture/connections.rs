@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use vcc_capture::testing::{Style, Timed, pcap, talk};
-use vcc_capture::{Capture, Packet, Replay, Replayed};
+use vcc_capture::{Capture, Packet, Replay, Replayed, Treatment};
 use vcc_engine::{FlowKey, Stage, sys};
 use vcc_frames::Packet as Segment;
 
@@ -21,7 +21,7 @@ fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Re
     let is_guest = guest.map(|guest| -> Box<dyn Fn(SocketAddr) -> bool> {
         Box::new(move |end: SocketAddr| end == guest)
     });
-    let mut replay = Replay::new(shadow(), max, is_guest);
+    let mut replay = Replay::new(Treatment::from_params(shadow()), max, is_guest);
     let mut capture = Capture::open(&file[..]).expect("a capture");
     let mut packet = Packet::default();
     while capture.next(&mut packet).expect("readable") {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use vcc_capture::testing::{EPOCH_NS, Timed};
-use vcc_capture::{Capture, Connection, Packet, Replay, Replayed};
+use vcc_capture::{Capture, Connection, Packet, Replay, Replayed, Treatment};
 use vcc_domain::{Frame, Out, Port};
 use vcc_engine::{FlowKey, FlowState, Mode, Params};
 
@@ -26,7 +26,7 @@ pub fn shadow() -> Params {
 
 /// What a file shows, and what is wrong with it.
 pub fn read(file: &[u8]) -> (Replayed, Vec<String>) {
-    let mut replay = Replay::new(shadow(), 100, None);
+    let mut replay = Replay::new(Treatment::from_params(shadow()), 100, None);
     let mut problems = Vec::new();
     let mut packet = Packet::default();
     let mut capture = match Capture::open(file) {

@@ -2,7 +2,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use vcc_command::{output, table};
@@ -119,25 +118,7 @@ fn detail(flow: &FlowView) -> String {
 
 fn connection(arguments: &Arguments, policy: &Policy) -> anyhow::Result<Connection> {
     let tenant = match &arguments.device {
-        Some(device) => {
-            let port = match vcc_view::socket_of(device) {
-                Some(socket) => policy.port_of_domain(&socket, device).with_context(|| {
-                    if socket.is_empty() {
-                        format!("the policy has no [[ports]] with a `buffer` for `{device}`")
-                    } else {
-                        format!(
-                            "no [[ports]] of the policy match {socket}, the socket of `{device}`"
-                        )
-                    }
-                })?,
-                None => {
-                    policy.port_of(device).or_else(|| policy.port_of_detour(device)).with_context(
-                        || format!("`{device}` is no port: no [[ports]] of the policy match it"),
-                    )?
-                }
-            };
-            port.tenant().map(str::to_owned)
-        }
+        Some(device) => policy::tenant_of(policy, device)?,
         None => arguments.tenant.clone(),
     };
     let (source, destination) = (arguments.source, arguments.destination);

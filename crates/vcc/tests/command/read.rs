@@ -291,3 +291,46 @@ fn a_connection_is_drawn() {
     let nowhere = files.vcc("read a.pcap --plot nowhere/a.svg");
     assert!(nowhere.stderr.contains("cannot write nowhere/a.svg"), "{}", nowhere.stderr);
 }
+
+#[test]
+fn rules_of_a_policy_treat_connections() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    files.write(
+        "p.toml",
+        br#"
+            [[ports]]
+            device = "tap1"
+            tenant = "shop"
+
+            [[rules]]
+            name = "web"
+            tenant = "shop"
+            peer_port = 80
+            underlay = "cubic"
+
+            [default]
+            mode = "shadow"
+            underlay = "swift"
+        "#,
+    );
+    for (options, rule, underlay) in [("", "default", "swift"), ("--device tap1", "web", "cubic")] {
+        let text = files.vcc(&format!("read a.pcap --policy p.toml {options} --json")).well();
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        let flow = &document["flows"][0];
+        assert_eq!((&flow["rule"], &flow["underlay"]), (&rule.into(), &underlay.into()), "{text}");
+    }
+    let text = files.vcc("read a.pcap --policy p.toml --tenant shop").well();
+    for part in [
+        "rule web, cubic in enforce mode: 1 connection\n",
+        "rule default, swift in shadow mode: 0 connections\n",
+        "those of the rules' underlays",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let nowhere = files.vcc("read a.pcap --policy p.toml --device tap3");
+    assert_eq!(nowhere.code, 1);
+    assert!(nowhere.stderr.contains("`tap3` is no port"), "{}", nowhere.stderr);
+    assert_eq!(files.vcc("read a.pcap --policy p.toml --underlay cubic").code, 2);
+    assert_eq!(files.vcc("read a.pcap --tenant shop").code, 2);
+}

@@ -1,13 +1,12 @@
 //! A port under the host's policy.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context;
 use vcc_command::output;
-use vcc_domain::{BufferSpec, Rule, Rules};
-use vcc_engine::{Act, FlowKey, Params, Receive};
-use vcc_policy::{Connection, Policy, PortSelector, Role};
+use vcc_domain::{BufferSpec, Rules};
+use vcc_engine::{Act, Params, Receive};
+use vcc_policy::{Policy, PortSelector};
 use vcc_vhost::Card;
 
 use super::promises::Promises;
@@ -109,30 +108,9 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
 }
 
 fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
-    let rule = |rule: &vcc_policy::Rule| {
-        let treatment = rule.treatment();
-        let mut params = treatment.params;
-        if let Some(pool) = treatment.pool {
-            (params.0.pool, params.0.pool_weight) = (pool as u16, treatment.weight);
-            params.0.pool_bytes = policy.pools()[pool].window_bytes;
-        }
-        Rule { name: rule.name().to_owned(), params }
-    };
-    let tables = policy.compile();
-    let of_tenant = tables.tenant_set(port.tenant());
-    let judge = move |key: &FlowKey, guest_opened: bool| {
-        let role = if guest_opened { Role::Client } else { Role::Server };
-        let (guest, peer, vlan) = (key.guest(), key.peer(), key.vlan());
-        tables.judge(&of_tenant, &Connection { tenant: None, guest, peer, vlan, role })
-    };
     let buffer = port.buffer().unwrap_or_default();
     Terms {
-        rules: Rules {
-            rules: policy.rules().iter().map(rule).collect(),
-            judge: Arc::new(judge),
-            pools: policy.pools().iter().map(|pool| pool.name.clone()).collect(),
-            polices: policy.polices_for(port.tenant()),
-        },
+        rules: policy::rules_of(policy, port.tenant()),
         buffer: BufferSpec { size_bytes: buffer.size_bytes, policy: buffer.policy },
         max_flows: port.max_flows(),
         text,

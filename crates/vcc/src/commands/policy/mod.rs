@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod rules;
 mod schema;
 mod show;
 
@@ -13,6 +14,8 @@ use clap::Subcommand;
 use vcc_command::output;
 use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
+
+pub use rules::rules_of;
 
 /// Check, show or apply a policy: the rules that choose an underlay for each connection
 #[derive(clap::Args)]
@@ -76,4 +79,24 @@ pub fn complain(problems: &[Problem]) {
     for problem in problems {
         output::complain_at_length(&problem.to_string());
     }
+}
+
+/// The tenant of the port at a device.
+pub fn tenant_of(policy: &Policy, device: &str) -> anyhow::Result<Option<String>> {
+    let port = match vcc_view::socket_of(device) {
+        Some(socket) => policy.port_of_domain(&socket, device).with_context(|| {
+            if socket.is_empty() {
+                format!("the policy has no [[ports]] with a `buffer` for `{device}`")
+            } else {
+                format!("no [[ports]] of the policy match {socket}, the socket of `{device}`")
+            }
+        })?,
+        None => {
+            let port = policy.port_of(device).or_else(|| policy.port_of_detour(device));
+            port.with_context(|| {
+                format!("`{device}` is no port: no [[ports]] of the policy match it")
+            })?
+        }
+    };
+    Ok(port.tenant().map(str::to_owned))
 }

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use vcc_capture::{
     Capture, Connection, Content, Interface, Packet, Passed, Place, Problem, Replay, Replayed,
-    Vantage,
+    Treatment, Vantage,
 };
 use vcc_command::output;
-use vcc_engine::Params;
 use vcc_port::Flow;
-use vcc_view::{Counts, FlowView, Growth, Rates};
+use vcc_view::{AppliedRule, Counts, FlowView, Growth, Rates};
 
 use super::columns::Row;
 
@@ -36,7 +35,7 @@ pub struct Input<'a> {
 pub fn read(
     input: Input,
     mut replay: Replay,
-    params: &Params,
+    treatment: &Treatment,
     observe: &mut dyn FnMut(&Passed),
 ) -> (Outcome, Vec<Row>) {
     let Input { name, index, content } = input;
@@ -67,7 +66,7 @@ pub fn read(
     let connections = std::mem::take(&mut seen.connections);
     let vantage = Vantage::from_handshakes(connections.iter().map(|it| &it.life.handshake));
     let labels = labels(&name, &seen.places, &interfaces);
-    let row = |connection: &Connection| row(connection, index, &labels, params);
+    let row = |connection: &Connection| row(connection, index, &labels, treatment);
     let rows: Vec<Row> = connections.iter().map(row).collect();
     (Outcome { name, seen, connections: rows.len(), vantage, problems }, rows)
 }
@@ -87,7 +86,7 @@ fn labels(name: &str, places: &[Place], interfaces: &[Interface]) -> Vec<Arc<str
     places.iter().map(label).collect()
 }
 
-fn row(connection: &Connection, index: usize, labels: &[Arc<str>], params: &Params) -> Row {
+fn row(connection: &Connection, index: usize, labels: &[Arc<str>], treatment: &Treatment) -> Row {
     let Connection { place, key, state, life, at_us } = *connection;
     let label = labels[place].clone();
     let flow = Flow {
@@ -100,6 +99,10 @@ fn row(connection: &Connection, index: usize, labels: &[Arc<str>], params: &Para
     let place = vcc_view::Place { index, key: label.clone(), port: label, tenant: None };
     let growth = Growth { acked_bytes: life.acked_bytes, counts: Counts::from_state(&state) };
     let rates = Rates::over(&growth, Duration::from_nanos(life.lasted_ns));
-    let flow = FlowView { rates, ..FlowView::new(&place, &flow, None, params, None, at_us) };
+    let params = treatment.params_of(&state);
+    let rule = treatment.rule_of(&state);
+    let rule =
+        rule.map(|it| AppliedRule { name: it.name.as_str().into(), is_current: true, params });
+    let flow = FlowView { rates, ..FlowView::new(&place, &flow, rule, params, None, at_us) };
     Row { flow, life }
 }

@@ -12,12 +12,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use vcc_capture::{Content, Passed};
+use vcc_capture::{Content, Passed, Replay, Treatment};
 use vcc_command::{output, seconds};
-use vcc_engine::{Mode, Params, Underlay};
+use vcc_engine::{Params, Underlay};
+use vcc_policy::Policy;
 use vcc_view::End;
 
 use super::flows::table;
+use super::policy;
 use super::selection::{OrderArguments, PeerArguments};
 use columns::{MORE, Row};
 use file::{Input, Outcome};
@@ -50,6 +52,18 @@ pub struct Arguments {
     /// The congestion control whose window is computed
     #[arg(long, value_name = "NAME", default_value_t)]
     underlay: Underlay,
+
+    /// Treat each connection by the rule of this policy that it meets
+    #[arg(long, value_name = "FILE", conflicts_with = "underlay")]
+    policy: Option<PathBuf>,
+
+    /// The guests' port, from which their tenant follows
+    #[arg(long, value_name = "DEV", requires = "policy")]
+    device: Option<String>,
+
+    /// The guests' tenant
+    #[arg(long, value_name = "NAME", requires = "policy", conflicts_with = "device")]
+    tenant: Option<String>,
 
     /// Connections of a file that are kept; further ones are counted
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -84,21 +98,20 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut params = Params::default();
-    params.0.mode = Mode::Shadow.number();
-    params.0.underlay = arguments.underlay.number();
+    let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
+    let treatment = treatment(arguments, policy.as_ref())?;
     let filter = arguments.peers.filter();
-    let begin = |path: &PathBuf| Picture::begin(path, &arguments.guest, &filter.peer, params);
+    let begin = |path: &PathBuf| Picture::begin(path, &arguments.guest, &filter.peer);
     let mut picture = arguments.plot.as_ref().map(begin).transpose()?;
     let mut files = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for (index, path) in arguments.files.iter().enumerate() {
         let mut observe = |passed: &Passed| {
             if let Some(picture) = &mut picture {
-                picture.note(index, passed);
+                picture.note(index, passed, treatment.params_of(passed.state));
             }
         };
-        let (outcome, more) = read(arguments, path, index, params, &mut observe)?;
+        let (outcome, more) = read(arguments, path, index, &treatment, &mut observe)?;
         files.push(outcome);
         rows.extend(more);
     }
@@ -118,7 +131,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         } else {
             output::say(&table::table_with(&rows, |row| &row.flow, MORE, arguments.wide));
         }
-        output::say(&report::text(&files, arguments.underlay, !rows.is_empty()));
+        output::say(&report::files(&files));
+        if let Some(policy) = &policy {
+            output::say(&report::rules(policy, &rows));
+        }
+        if !rows.is_empty() {
+            let underlay = policy.is_none().then_some(arguments.underlay);
+            output::say(&report::caveat(underlay));
+        }
     }
     if let Some(picture) = &picture {
         picture.end()?;
@@ -127,11 +147,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
 }
 
+/// By the policy, or with one underlay for all.
+fn treatment(arguments: &Arguments, policy: Option<&Policy>) -> anyhow::Result<Treatment> {
+    let Some(policy) = policy else {
+        let mut params = Params::default();
+        params.0.underlay = arguments.underlay.number();
+        return Ok(Treatment::from_params(params));
+    };
+    let tenant = match &arguments.device {
+        Some(device) => policy::tenant_of(policy, device)?,
+        None => arguments.tenant.clone(),
+    };
+    Ok(Treatment::from_rules(policy::rules_of(policy, tenant.as_deref())))
+}
+
 fn read(
     arguments: &Arguments,
     path: &Path,
     index: usize,
-    params: Params,
+    treatment: &Treatment,
     observe: &mut dyn FnMut(&Passed),
 ) -> anyhow::Result<(Outcome, Vec<Row>)> {
     let guests = arguments.guest.clone();
@@ -147,6 +181,6 @@ fn read(
     };
     let name = path.display().to_string();
     let content = Content::from_file(file).with_context(|| format!("cannot read {name}"))?;
-    let replay = vcc_capture::Replay::new(params, arguments.max_flows as usize, is_guest);
-    Ok(file::read(Input { name, index, content }, replay, &params, observe))
+    let replay = Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest);
+    Ok(file::read(Input { name, index, content }, replay, treatment, observe))
 }

@@ -21,7 +21,6 @@ pub struct Picture {
     path: PathBuf,
     guests: Vec<End>,
     peers: Vec<End>,
-    params: Params,
     /// File, place and key of the connection that is drawn: the first that the ends admit.
     drawn: Option<(usize, usize, FlowKey)>,
     /// The ends admit another one.
@@ -38,18 +37,12 @@ pub struct Picture {
 impl Picture {
     /// # Errors
     /// The file cannot be written.
-    pub fn begin(
-        path: &Path,
-        guests: &[End],
-        peers: &[End],
-        params: Params,
-    ) -> anyhow::Result<Self> {
+    pub fn begin(path: &Path, guests: &[End], peers: &[End]) -> anyhow::Result<Self> {
         File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             guests: guests.to_vec(),
             peers: peers.to_vec(),
-            params,
             drawn: None,
             other: None,
             began_us: None,
@@ -60,7 +53,7 @@ impl Picture {
         })
     }
 
-    pub fn note(&mut self, file: usize, passed: &Passed) {
+    pub fn note(&mut self, file: usize, passed: &Passed, params: &Params) {
         let key = passed.key;
         let admits = |ends: &[End], at| ends.is_empty() || ends.iter().any(|end| end.matches(at));
         if !admits(&self.guests, key.guest()) || !admits(&self.peers, key.peer()) {
@@ -91,7 +84,7 @@ impl Picture {
         if self.sent_to.is_some() {
             self.sequence.note_acked(time_s, state.snd_una, state.window_received_bytes());
         }
-        let limited = state.limited_by(&self.params, None, at_us);
+        let limited = state.limited_by(params, None, at_us);
         if limited != Limit::Closed {
             self.limited = limit::text(limited);
         }

@@ -6,6 +6,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use vcc_capture::{Point, Replayed, Vantage};
 use vcc_engine::Underlay;
+use vcc_policy::{Policy, Rule};
 use vcc_port::counters;
 use vcc_view::units;
 
@@ -60,7 +61,7 @@ impl Serialize for Outcome {
     }
 }
 
-pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
+pub fn files(files: &[Outcome]) -> String {
     let mut text = String::new();
     for file in files {
         let seen = &file.seen;
@@ -95,13 +96,27 @@ pub fn text(files: &[Outcome], underlay: Underlay, has_rows: bool) -> String {
         );
         line(seen.backwards, "packets earlier than the one before them");
     }
-    if has_rows {
-        text += &format!(
-            "\nThe windows, marks and reductions are those of {underlay}, computed beside the connections. How \
-             the guests would have\nanswered its windows is not known from a file.\n"
-        );
-    }
     text
+}
+
+/// The connections of each rule, in the policy's order.
+pub fn rules(policy: &Policy, rows: &[Row]) -> String {
+    let line = |(index, rule): (usize, &Rule)| {
+        let rows = rows.iter().filter(|row| usize::from(row.flow.state.rule) == index).count();
+        let (mode, underlay) = (rule.treatment().mode(), rule.treatment().underlay());
+        let rows = counted(rows as u64, "connection");
+        format!("rule {}, {underlay} in {mode} mode: {rows}\n", rule.name())
+    };
+    policy.rules().iter().enumerate().map(line).collect()
+}
+
+/// `underlay`: None if rules have theirs.
+pub fn caveat(underlay: Option<Underlay>) -> String {
+    let whose = underlay.map_or("the rules' underlays".into(), |it| it.to_string());
+    format!(
+        "\nThe windows, marks and reductions are those of {whose}, computed beside the connections. How the \
+         guests would have\nanswered its windows is not known from a file.\n"
+    )
 }
 
 fn vantage_text(vantage: &Vantage) -> String {
