@@ -5,8 +5,8 @@
 # Expected: 180000 bytes from each of three senders: IPv4 with total length 0; IPv6 with the jumbo option, as
 # Linux 6.18 passes it to captures; and IPv6 with payload length 0 and no option, as Linux 7.2 does.
 # Seen: tcpdump's filter `tcp` drops the segment with the option, because it follows no extension header
-# but the fragment's. tcpdump prints no sequence numbers for the first and the last. tshark takes the
-# last for malformed, and its ACK for one of a segment that the capture missed. tcptrace reports that
+# but the fragment's. tcpdump prints no sequence numbers for the first and the last. tshark calls the
+# last malformed, and reports that its ACK is for a segment that the capture missed. tcptrace reports that
 # each sender sent 0 bytes.
 #
 # Exit code 0: as seen with these versions; 1: they behave otherwise.
