@@ -334,3 +334,24 @@ fn rules_of_a_policy_treat_connections() {
     assert_eq!(files.vcc("read a.pcap --policy p.toml --underlay cubic").code, 2);
     assert_eq!(files.vcc("read a.pcap --tenant shop").code, 2);
 }
+
+#[test]
+fn pairs_of_hosts() {
+    let files = Files::new();
+    let mut packets = connection();
+    for guest in ["10.0.0.2:41000", "10.0.0.3:41000"] {
+        let [guest, peer]: [SocketAddr; 2] = [guest, PEER].map(|end| end.parse().expect("an end"));
+        packets.extend(frames(&talk(guest, peer)));
+    }
+    packets.sort_by_key(|(time_ns, _)| *time_ns);
+    files.write("a.pcap", &pcap(Style::default(), 1, &packets));
+    let text = files.vcc("read a.pcap --hosts").well();
+    let rows: Vec<Vec<&str>> = text.lines().take(3).map(cells).collect();
+    assert_eq!(rows[0][..5], ["GUEST", "PEER", "CONNECTIONS", "SENT", "ACKED"], "{text}");
+    assert_eq!(rows[1][..4], ["10.0.0.2", "192.0.2.9", "2", "39.1 KiB"], "{text}");
+    assert_eq!(rows[2][..4], ["10.0.0.3", "192.0.2.9", "1", "19.5 KiB"], "{text}");
+    let json = files.vcc("read a.pcap --hosts --json --guest 10.0.0.3").well();
+    let document: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(document["hosts"][0]["retransmissions"], 1);
+    assert!(document.get("flows").is_none(), "{json}");
+}

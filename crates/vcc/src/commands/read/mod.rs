@@ -1,7 +1,9 @@
 mod columns;
 mod detail;
 mod file;
+mod hosts;
 mod picture;
+mod progress;
 mod report;
 
 use std::fs::File;
@@ -24,6 +26,7 @@ use super::selection::{OrderArguments, PeerArguments};
 use columns::{MORE, Row};
 use file::{Input, Outcome};
 use picture::Picture;
+use progress::Progress;
 
 /// A file could not be read to its end.
 const UNREAD: u8 = 3;
@@ -87,6 +90,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
     explain: bool,
 
+    /// Show the connections of each pair of hosts together
+    #[arg(long, conflicts_with_all = ["wide", "explain"], help_heading = "How they are shown")]
+    hosts: bool,
+
     /// Draw the one connection that --guest and --peer leave to FILE, as SVG: sequence numbers, windows,
     /// marks and round-trip times
     #[arg(long, value_name = "FILE", help_heading = "How they are shown")]
@@ -122,10 +129,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let sort = arguments.order.sort();
     rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
     arguments.order.keep_first(&mut rows);
+    let pairs = arguments.hosts.then(|| hosts::pairs(&rows));
     if arguments.json {
-        output::say_json(&report::Document { files: &files, flows: &rows })?;
+        let flows = pairs.is_none().then_some(&rows[..]);
+        output::say_json(&report::Document { files: &files, flows, hosts: pairs.as_deref() })?;
     } else {
-        if arguments.explain {
+        if let Some(pairs) = &pairs {
+            output::say(&hosts::table(pairs));
+        } else if arguments.explain {
             let texts: Vec<String> = rows.iter().map(detail::text).collect();
             output::say(&texts.join("\n"));
         } else {
@@ -176,7 +187,8 @@ fn read(
         true => Box::new(io::stdin().lock()),
         false => {
             let opened = File::open(path);
-            Box::new(opened.with_context(|| format!("cannot open {}", path.display()))?)
+            let file = opened.with_context(|| format!("cannot open {}", path.display()))?;
+            Box::new(Progress::new(path, file))
         }
     };
     let name = path.display().to_string();

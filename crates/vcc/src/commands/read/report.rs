@@ -12,11 +12,16 @@ use vcc_view::units;
 
 use super::columns::Row;
 use super::file::Outcome;
+use super::hosts::Pair;
 
 #[derive(Serialize)]
 pub struct Document<'a> {
     pub files: &'a [Outcome],
-    pub flows: &'a [Row],
+    /// Either the connections, or the sums over those of each pair of hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<&'a [Row]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<&'a [Pair]>,
 }
 
 const NS_PER_S: f64 = 1e9;

@@ -1,0 +1,167 @@
+//! The connections of each pair of hosts together: `--hosts`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use vcc_command::table::{Align, Table};
+use vcc_view::Unit::{Bytes, Count, Fraction, Text, Us};
+
+use super::columns::Row;
+
+type Column = vcc_view::Column<Pair>;
+
+/// A guest's host and a peer's, with the sums over their connections.
+pub struct Pair {
+    guest: IpAddr,
+    peer: IpAddr,
+    connections: u64,
+    sent_bytes: u64,
+    acked_bytes: u64,
+    retransmissions: u64,
+    marks: u64,
+    missing_bytes: u64,
+    beyond_bytes: u64,
+    stalls: u64,
+    stalled_us: u64,
+    /// The least over all.
+    rtt_min_us: Option<u32>,
+}
+
+static COLUMNS: &[Column] = &[
+    Column::new("Guest", "guest", Text, |pair| pair.guest.to_string().into(), "the guests' host"),
+    Column::new("Peer", "peer", Text, |pair| pair.peer.to_string().into(), "the peers' host"),
+    Column::new(
+        "Connections",
+        "connections",
+        Count,
+        |pair| pair.connections.into(),
+        "their number",
+    ),
+    Column::new(
+        "Sent",
+        "sent_bytes",
+        Bytes,
+        |pair| pair.sent_bytes.into(),
+        "new bytes of the guests",
+    ),
+    Column::new(
+        "Acked",
+        "acked_bytes",
+        Bytes,
+        |pair| pair.acked_bytes.into(),
+        "bytes that the peers acknowledged",
+    ),
+    Column::new(
+        "Retrans",
+        "retransmissions",
+        Count,
+        |pair| pair.retransmissions.into(),
+        "segments that the guests sent again",
+    ),
+    Column::new(
+        "Marks",
+        "marks",
+        Count,
+        |pair| pair.marks.into(),
+        "ACKs and reports with congestion marks",
+    ),
+    Column::new(
+        "Missing",
+        "missing_bytes",
+        Bytes,
+        |pair| pair.missing_bytes.into(),
+        "what the capture itself has lost",
+    ),
+    Column::new(
+        "Beyond",
+        "beyond",
+        Fraction,
+        |pair| {
+            let share = pair.beyond_bytes as f64 / pair.sent_bytes as f64;
+            (pair.sent_bytes > 0).then_some(share).into()
+        },
+        "the share of the bytes that the underlay would have delayed",
+    ),
+    Column::new("Stalls", "stalls", Count, |pair| pair.stalls.into(), "their number"),
+    Column::new("Stalled", "stalled_us", Us, |pair| pair.stalled_us.into(), "their time"),
+    Column::new(
+        "Least RTT",
+        "rtt_min_us",
+        Us,
+        |pair| pair.rtt_min_us.into(),
+        "the least round-trip time of all",
+    ),
+];
+
+impl Pair {
+    fn new(guest: IpAddr, peer: IpAddr) -> Self {
+        let (connections, sent_bytes, acked_bytes, retransmissions, marks) = Default::default();
+        let (missing_bytes, beyond_bytes, stalls, stalled_us, rtt_min_us) = Default::default();
+        Self {
+            guest,
+            peer,
+            connections,
+            sent_bytes,
+            acked_bytes,
+            retransmissions,
+            marks,
+            missing_bytes,
+            beyond_bytes,
+            stalls,
+            stalled_us,
+            rtt_min_us,
+        }
+    }
+
+    fn add(&mut self, row: &Row) {
+        let (life, state) = (&row.life, &row.flow.state);
+        self.connections += 1;
+        self.sent_bytes += life.sent_bytes;
+        self.acked_bytes += life.acked_bytes;
+        self.retransmissions += u64::from(state.retransmissions);
+        self.marks += u64::from(state.marks);
+        self.missing_bytes += life.missing_bytes;
+        self.beyond_bytes += life.beyond_bytes;
+        self.stalls += u64::from(life.stalls.count);
+        self.stalled_us += life.stalls.total_ns / 1000;
+        // 0: not measured.
+        let measured_us = Some(state.cc.path.rtt_min_us).filter(|us| *us > 0);
+        self.rtt_min_us = self.rtt_min_us.into_iter().chain(measured_us).min();
+    }
+}
+
+/// The pairs with the most bytes first.
+pub fn pairs(rows: &[Row]) -> Vec<Pair> {
+    let mut pairs = BTreeMap::new();
+    for row in rows {
+        let id = row.flow.id();
+        let (guest, peer) = (id.guest.ip(), id.peer.ip());
+        pairs.entry((guest, peer)).or_insert_with(|| Pair::new(guest, peer)).add(row);
+    }
+    let mut pairs: Vec<Pair> = pairs.into_values().collect();
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.sent_bytes));
+    pairs
+}
+
+pub fn table(pairs: &[Pair]) -> String {
+    let headings: Vec<String> = COLUMNS.iter().map(Column::heading).collect();
+    let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
+    let aligns = COLUMNS.iter().map(align);
+    let mut table = Table::new(headings.iter().map(String::as_str).zip(aligns));
+    for pair in pairs {
+        table.row(COLUMNS.iter().map(|column| column.cell(pair)));
+    }
+    table.render()
+}
+
+impl Serialize for Pair {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(COLUMNS.len()))?;
+        for column in COLUMNS {
+            map.serialize_entry(column.key, &(column.value)(self))?;
+        }
+        map.end()
+    }
+}
