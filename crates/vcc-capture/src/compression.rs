@@ -13,7 +13,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// The content of a file.
 pub struct Content<'a> {
-    pub reader: Box<dyn BufRead + 'a>,
+    pub reader: Box<dyn BufRead + Send + 'a>,
     /// Offsets in the content are not those in the file.
     pub is_compressed: bool,
 }
@@ -23,13 +23,13 @@ impl<'a> Content<'a> {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn from_file(mut file: impl Read + 'a) -> io::Result<Self> {
+    pub fn from_file(mut file: impl Read + Send + 'a) -> io::Result<Self> {
         let mut magic = Vec::new();
         file.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
         let is_gzip = magic.starts_with(&GZIP_MAGIC);
         let is_zstd = magic == ZSTD_MAGIC;
         let file = Cursor::new(magic).chain(file);
-        let reader: Box<dyn BufRead + 'a> = if is_gzip {
+        let reader: Box<dyn BufRead + Send + 'a> = if is_gzip {
             Box::new(buffered(MultiGzDecoder::new(file)))
         } else if is_zstd {
             Box::new(buffered(Frames::new(file)))

@@ -183,16 +183,24 @@ impl Replay {
         observe(&Passed { place: index, elapsed_ns, key, from_guest, segment, state: &state });
     }
 
+    /// What the packets have shown so far.
+    pub fn so_far(&self) -> Replayed {
+        let mut seen = self.seen.clone();
+        for (place, watched) in self.watched.iter().enumerate() {
+            seen.unopened += watched.unopened();
+            seen.counters.push(watched.counters());
+            seen.connections.extend(watched.connections(place));
+        }
+        seen
+    }
+
     /// Lets time pass until the last packet, and ends.
     pub fn end(mut self) -> Replayed {
         let (_, last_ns) = self.seen.span_ns.unwrap_or_default();
-        for (place, mut watched) in self.watched.into_iter().enumerate() {
+        for watched in &mut self.watched {
             watched.advance(last_ns);
-            self.seen.unopened += watched.unopened();
-            self.seen.counters.push(watched.counters());
-            self.seen.connections.extend(watched.end(place));
         }
-        self.seen
+        self.so_far()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::segment::Segment;
 type Pair = (SocketAddr, SocketAddr, Option<u16>);
 
 /// An end that is a guest's, by the user's words; None: they are not given.
-pub(crate) type IsGuest = dyn Fn(SocketAddr) -> bool;
+pub(crate) type IsGuest = dyn Fn(SocketAddr) -> bool + Send;
 
 /// The connections of which any segment was seen, by their ends.
 #[derive(Default)]

@@ -153,11 +153,7 @@ impl Watched {
 
     fn end_track(&mut self, now_ns: u64, key: FlowKey, state: &FlowState) {
         let Some(track) = self.tracks.remove(&key) else { return };
-        let (mut state, life, at_us) = (*state, track.life(START_NS), now_ns / NS_PER_US);
-        if life.is_joined {
-            state.0.flags &= !sys::FLOW_WINDOW_SHOWN;
-        }
-        self.ended.push(Connection { place: 0, key, state, life, at_us });
+        self.ended.push(connection(now_ns, key, state, &track));
     }
 
     pub(crate) fn unopened(&self) -> u64 {
@@ -169,13 +165,23 @@ impl Watched {
     }
 
     /// All connections, those that are live behind the others.
-    pub(crate) fn end(mut self, place: usize) -> impl Iterator<Item = Connection> {
-        let live: Vec<_> = self.port.flows().map(|(key, state)| (*key, *state)).collect();
-        for (key, state) in live {
-            self.end_track(self.clock.now_ns(), key, &state);
-        }
-        self.ended.into_iter().map(move |connection| Connection { place, ..connection })
+    pub(crate) fn connections(&self, place: usize) -> impl Iterator<Item = Connection> {
+        let now_ns = self.clock.now_ns();
+        let live = self.port.flows().filter_map(move |(key, state)| {
+            Some(connection(now_ns, *key, state, self.tracks.get(key)?))
+        });
+        let all = self.ended.iter().cloned().chain(live);
+        all.map(move |connection| Connection { place, ..connection })
     }
+}
+
+/// Its place is that of its port.
+fn connection(now_ns: u64, key: FlowKey, state: &FlowState, track: &Track) -> Connection {
+    let (mut state, life) = (*state, track.life(START_NS));
+    if life.is_joined {
+        state.0.flags &= !sys::FLOW_WINDOW_SHOWN;
+    }
+    Connection { place: 0, key, state, life, at_us: now_ns / NS_PER_US }
 }
 
 fn is_opening(port: &Port, key: &FlowKey) -> bool {

@@ -18,7 +18,7 @@ fn end(text: &str) -> SocketAddr {
 fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Replayed {
     let frames = vcc_capture::testing::frames(packets);
     let file = pcap(Style::default(), 1, &frames);
-    let is_guest = guest.map(|guest| -> Box<dyn Fn(SocketAddr) -> bool> {
+    let is_guest = guest.map(|guest| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
         Box::new(move |end: SocketAddr| end == guest)
     });
     let mut replay = Replay::new(Treatment::from_params(shadow()), max, is_guest);

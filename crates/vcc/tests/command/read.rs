@@ -1,8 +1,10 @@
 //! `vcc read`: connections in captures.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -354,4 +356,44 @@ fn pairs_of_hosts() {
     let document: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(document["hosts"][0]["retransmissions"], 1);
     assert!(document.get("flows").is_none(), "{json}");
+}
+
+/// The file ends within a packet until its rest is written.
+#[test]
+fn a_file_that_grows_is_followed() {
+    let files = Files::new();
+    let capture = capture();
+    let (begun, rest) = capture.split_at(capture.len() / 2 + 7);
+    let path = files.write("a.pcap", begun);
+    let mut follow = command();
+    follow.arg("read").arg(&path).args(["--follow", "--stage", "established,closed"]);
+    let mut child = follow.stdout(Stdio::piped()).spawn().expect("the command");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut wait_for = |stage: &str| {
+        lines.any(|line| line.expect("UTF-8").split_whitespace().any(|cell| cell == stage))
+    };
+    assert!(wait_for("established"));
+    let mut file = File::options().append(true).open(&path).expect("the file");
+    file.write_all(rest).expect("written");
+    assert!(wait_for("closed"));
+    let pid = i32::try_from(child.id()).expect("a pid");
+    // SAFETY: it signals a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    drop(lines);
+}
+
+/// The input ends, so there is no need for Ctrl-C.
+#[test]
+fn a_pipe_is_followed_to_its_end() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    let mut follow = command();
+    follow.args(["read", "-", "--follow", "--json"]);
+    follow.stdin(File::open(files.directory.path().join("a.pcap")).expect("the file"));
+    let text = CommandOutput::from(follow.output().expect("the command")).well();
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["flows"][0]["stage"], "closed");
+    let two = files.vcc("read a.pcap a.pcap --follow");
+    assert_eq!((two.code, &*two.stderr), (1, "vcc: --follow reads one file, and 2 are given\n"));
 }

@@ -119,7 +119,8 @@ fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
 
 #[cfg(test)]
 mod tests {
-    use vcc_engine::{BufferPolicy, sys};
+    use vcc_domain::Rule;
+    use vcc_engine::{BufferPolicy, FlowKey, sys};
 
     use super::*;
 

@@ -1,5 +1,5 @@
 pub mod table;
-mod watch;
+pub mod watch;
 
 use std::process::ExitCode;
 use std::time::Duration;

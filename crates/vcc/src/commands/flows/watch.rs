@@ -73,13 +73,13 @@ fn document(snapshot: &Snapshot) -> anyhow::Result<String> {
 
 /// The part of the terminal that is redrawn.
 #[derive(Default)]
-struct Screen {
+pub struct Screen {
     drawn_lines: usize,
     size: Option<(u16, u16)>,
 }
 
 impl Screen {
-    fn redraw(&mut self, text: &str) -> String {
+    pub fn redraw(&mut self, text: &str) -> String {
         let size = terminal::size().unwrap_or((80, 24));
         let (columns, rows) = (usize::from(size.0).max(1), usize::from(size.1).max(2));
         // One write, with each line cleared behind its end, does not flicker.

@@ -12,6 +12,7 @@ use vcc_view::{FLOW_COLUMNS, FlowView, Shown};
 type Column = vcc_view::Column<Row>;
 
 /// A connection in a capture.
+#[derive(Clone)]
 pub struct Row {
     pub flow: FlowView,
     pub life: Life,

@@ -62,12 +62,23 @@ pub fn read(
             interfaces = capture.interfaces().to_vec();
         }
     }
-    let mut seen = replay.end();
+    outcome(&name, index, replay.end(), &interfaces, problems, treatment)
+}
+
+pub fn outcome(
+    name: &str,
+    index: usize,
+    mut seen: Replayed,
+    interfaces: &[Interface],
+    problems: Vec<String>,
+    treatment: &Treatment,
+) -> (Outcome, Vec<Row>) {
     let connections = std::mem::take(&mut seen.connections);
     let vantage = Vantage::from_handshakes(connections.iter().map(|it| &it.life.handshake));
-    let labels = labels(&name, &seen.places, &interfaces);
+    let labels = labels(name, &seen.places, interfaces);
     let row = |connection: &Connection| row(connection, index, &labels, treatment);
     let rows: Vec<Row> = connections.iter().map(row).collect();
+    let name = name.to_owned();
     (Outcome { name, seen, connections: rows.len(), vantage, problems }, rows)
 }
 

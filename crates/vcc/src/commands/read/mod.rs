@@ -1,30 +1,34 @@
 mod columns;
 mod detail;
 mod file;
+mod follow;
 mod hosts;
 mod picture;
 mod progress;
 mod report;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use vcc_capture::{Content, Passed, Replay, Treatment};
 use vcc_command::{output, seconds};
 use vcc_engine::{Params, Underlay};
 use vcc_policy::Policy;
-use vcc_view::End;
+use vcc_view::{End, Filter};
 
 use super::flows::table;
+use super::flows::watch::Screen;
 use super::policy;
 use super::selection::{OrderArguments, PeerArguments};
+use crate::interrupt;
 use columns::{MORE, Row};
 use file::{Input, Outcome};
+use follow::Growing;
 use picture::Picture;
 use progress::Progress;
 
@@ -94,6 +98,10 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["wide", "explain"], help_heading = "How they are shown")]
     hosts: bool,
 
+    /// Wait for more at the end of the file, and show what is there every second, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["plot", "explain"], help_heading = "How they are shown")]
+    follow: bool,
+
     /// Draw the one connection that --guest and --peer leave to FILE, as SVG: sequence numbers, windows,
     /// marks and round-trip times
     #[arg(long, value_name = "FILE", help_heading = "How they are shown")]
@@ -107,9 +115,26 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
     let treatment = treatment(arguments, policy.as_ref())?;
-    let filter = arguments.peers.filter();
-    let begin = |path: &PathBuf| Picture::begin(path, &arguments.guest, &filter.peer);
+    let view = View { arguments, policy: policy.as_ref(), filter: arguments.peers.filter() };
+    let begin = |path: &PathBuf| Picture::begin(path, &arguments.guest, &view.filter.peer);
     let mut picture = arguments.plot.as_ref().map(begin).transpose()?;
+    let (files, rows) = match arguments.follow {
+        true => follow(&view, &treatment)?,
+        false => read_all(arguments, &treatment, picture.as_mut())?,
+    };
+    if !arguments.follow || arguments.json {
+        output::say(&view.text(&files, rows)?);
+    }
+    picture.map_or(Ok(()), |picture| picture.end())?;
+    let is_whole = files.iter().all(|file| file.problems.is_empty());
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
+}
+
+fn read_all(
+    arguments: &Arguments,
+    treatment: &Treatment,
+    mut picture: Option<&mut Picture>,
+) -> anyhow::Result<(Vec<Outcome>, Vec<Row>)> {
     let mut files = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for (index, path) in arguments.files.iter().enumerate() {
@@ -118,44 +143,85 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 picture.note(index, passed, treatment.params_of(passed.state));
             }
         };
-        let (outcome, more) = read(arguments, path, index, &treatment, &mut observe)?;
+        let input = input(path, index, false)?;
+        let replay = replay(arguments, treatment);
+        let (outcome, more) = file::read(input, replay, treatment, &mut observe);
         files.push(outcome);
         rows.extend(more);
     }
-    let since_ns = arguments.since.unwrap_or_default().as_nanos();
-    rows.retain(|row| {
-        filter.admits(&row.flow) && u128::from(row.life.began_ns + row.life.lasted_ns) >= since_ns
-    });
-    let sort = arguments.order.sort();
-    rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
-    arguments.order.keep_first(&mut rows);
-    let pairs = arguments.hosts.then(|| hosts::pairs(&rows));
-    if arguments.json {
-        let flows = pairs.is_none().then_some(&rows[..]);
-        output::say_json(&report::Document { files: &files, flows, hosts: pairs.as_deref() })?;
-    } else {
-        if let Some(pairs) = &pairs {
-            output::say(&hosts::table(pairs));
-        } else if arguments.explain {
-            let texts: Vec<String> = rows.iter().map(detail::text).collect();
-            output::say(&texts.join("\n"));
-        } else {
-            output::say(&table::table_with(&rows, |row| &row.flow, MORE, arguments.wide));
+    Ok((files, rows))
+}
+
+fn follow(view: &View, treatment: &Treatment) -> anyhow::Result<(Vec<Outcome>, Vec<Row>)> {
+    let arguments = view.arguments;
+    let [path] = &arguments.files[..] else {
+        bail!("--follow reads one file, and {} are given", arguments.files.len());
+    };
+    interrupt::listen()?;
+    let input = input(path, 0, true)?;
+    let is_terminal = io::stdout().is_terminal();
+    let mut screen = Screen::default();
+    let mut failure = None;
+    let show = |outcome: &Outcome, rows: &[Row]| {
+        if arguments.json {
+            return true;
         }
-        output::say(&report::files(&files));
-        if let Some(policy) = &policy {
-            output::say(&report::rules(policy, &rows));
+        match view.text(std::slice::from_ref(outcome), rows.to_vec()) {
+            Ok(text) if is_terminal => output::draw(&screen.redraw(&text)),
+            Ok(text) => output::still_heard(&(text + "\n")),
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        }
+    };
+    let (outcome, rows) = follow::read(input, replay(arguments, treatment), treatment, show);
+    for problem in &outcome.problems {
+        output::complain(&format!("{}, {problem}", outcome.name));
+    }
+    failure.map_or(Ok((vec![outcome], rows)), Err)
+}
+
+/// How connections are shown.
+struct View<'a> {
+    arguments: &'a Arguments,
+    policy: Option<&'a Policy>,
+    filter: Filter,
+}
+
+impl View<'_> {
+    fn text(&self, files: &[Outcome], mut rows: Vec<Row>) -> anyhow::Result<String> {
+        let arguments = self.arguments;
+        let since_ns = arguments.since.unwrap_or_default().as_nanos();
+        let is_late = |row: &Row| u128::from(row.life.began_ns + row.life.lasted_ns) >= since_ns;
+        rows.retain(|row| self.filter.admits(&row.flow) && is_late(row));
+        let sort = arguments.order.sort();
+        rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
+        arguments.order.keep_first(&mut rows);
+        let pairs = arguments.hosts.then(|| hosts::pairs(&rows));
+        if arguments.json {
+            let flows = pairs.is_none().then_some(&rows[..]);
+            let document = report::Document { files, flows, hosts: pairs.as_deref() };
+            return Ok(serde_json::to_string_pretty(&document)? + "\n");
+        }
+        let mut text = match &pairs {
+            Some(pairs) => hosts::table(pairs),
+            None if arguments.explain => {
+                let texts: Vec<String> = rows.iter().map(detail::text).collect();
+                texts.join("\n")
+            }
+            None => table::table_with(&rows, |row| &row.flow, MORE, arguments.wide),
+        };
+        text += &report::files(files);
+        if let Some(policy) = self.policy {
+            text += &report::rules(policy, &rows);
         }
         if !rows.is_empty() {
-            let underlay = policy.is_none().then_some(arguments.underlay);
-            output::say(&report::caveat(underlay));
+            let underlay = self.policy.is_none().then_some(arguments.underlay);
+            text += &report::caveat(underlay);
         }
+        Ok(text)
     }
-    if let Some(picture) = &picture {
-        picture.end()?;
-    }
-    let is_whole = files.iter().all(|file| file.problems.is_empty());
-    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
 }
 
 /// By the policy, or with one underlay for all.
@@ -172,27 +238,22 @@ fn treatment(arguments: &Arguments, policy: Option<&Policy>) -> anyhow::Result<T
     Ok(Treatment::from_rules(policy::rules_of(policy, tenant.as_deref())))
 }
 
-fn read(
-    arguments: &Arguments,
-    path: &Path,
-    index: usize,
-    treatment: &Treatment,
-    observe: &mut dyn FnMut(&Passed),
-) -> anyhow::Result<(Outcome, Vec<Row>)> {
+fn replay(arguments: &Arguments, treatment: &Treatment) -> Replay {
     let guests = arguments.guest.clone();
-    let is_guest = (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool> {
+    let is_guest = (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
         Box::new(move |end| guests.iter().any(|guest| guest.matches(end)))
     });
-    let file: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin().lock()),
-        false => {
-            let opened = File::open(path);
-            let file = opened.with_context(|| format!("cannot open {}", path.display()))?;
-            Box::new(Progress::new(path, file))
-        }
-    };
+    Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest)
+}
+
+fn input(path: &Path, index: usize, grows: bool) -> anyhow::Result<Input<'static>> {
     let name = path.display().to_string();
+    let open = || File::open(path).with_context(|| format!("cannot open {name}"));
+    let file: Box<dyn Read + Send> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false if grows => Box::new(Growing(open()?)),
+        false => Box::new(Progress::new(path, open()?)),
+    };
     let content = Content::from_file(file).with_context(|| format!("cannot read {name}"))?;
-    let replay = Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest);
-    Ok(file::read(Input { name, index, content }, replay, treatment, observe))
+    Ok(Input { name, index, content })
 }
