@@ -1,6 +1,6 @@
 //! A file of captured packets.
 
-use std::io::Read;
+use std::io::BufRead;
 
 use crate::packet::{Interface, Packet};
 use crate::pcap::{self, Pcap};
@@ -9,8 +9,8 @@ use crate::problem::{Problem, What};
 use crate::source::{Inside, Source};
 
 /// A file that is read packet by packet.
-pub struct Capture<R> {
-    source: Source<R>,
+pub struct Capture<'a> {
+    source: Source<'a>,
     /// None behind the last packet that can be read.
     format: Option<Format>,
     interfaces: Vec<Interface>,
@@ -23,13 +23,13 @@ enum Format {
     Pcapng(Pcapng),
 }
 
-impl<R: Read> Capture<R> {
-    /// Recognises the format. `reader` should be buffered.
+impl<'a> Capture<'a> {
+    /// Recognises the format.
     ///
     /// # Errors
     /// It is neither pcap nor pcapng, or its header is cut.
-    pub fn open(reader: R) -> Result<Self, Problem> {
-        let mut source = Source::new(reader);
+    pub fn open(reader: impl BufRead + 'a) -> Result<Self, Problem> {
+        let mut source = Source::new(Box::new(reader));
         let mut bytes = Vec::new();
         if !source.append(4, &mut bytes, Inside { what: "the header", offset: 0 })? {
             return Err(What::Empty.at(0));

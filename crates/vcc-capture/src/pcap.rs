@@ -1,7 +1,5 @@
 //! The format pcap: a header, and packets of one link type.
 
-use std::io::Read;
-
 use pcap_parser::nom::IResult;
 use pcap_parser::{
     LegacyPcapBlock, PcapError, PcapHeader, parse_pcap_frame, parse_pcap_frame_be,
@@ -40,7 +38,7 @@ pub(crate) fn is_magic(magic: u32) -> bool {
 
 impl Pcap {
     /// Reads the rest of the header behind `magic`.
-    pub(crate) fn begin<R: Read>(magic: u32, source: &mut Source<R>) -> Result<Self, Problem> {
+    pub(crate) fn begin(magic: u32, source: &mut Source) -> Result<Self, Problem> {
         const LINK_AT: u64 = 20;
         let mut bytes = magic.to_le_bytes().to_vec();
         let rest = PcapHeader::new().size() - bytes.len();
@@ -67,9 +65,9 @@ impl Pcap {
     }
 
     /// The next packet; None at the end. `bytes` receives its record.
-    pub(crate) fn next<R: Read>(
+    pub(crate) fn next(
         &self,
-        source: &mut Source<R>,
+        source: &mut Source,
         bytes: &mut Vec<u8>,
     ) -> Result<Option<Raw>, Problem> {
         let offset = source.offset();

@@ -1,7 +1,5 @@
 //! The format pcapng: sections of blocks, in either byte order, with packets of several interfaces.
 
-use std::io::Read;
-
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{
     BOM_MAGIC, Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode, SHB_MAGIC,
@@ -61,9 +59,9 @@ impl Pcapng {
     }
 
     /// The next packet; None at the end. `bytes` receives its block.
-    pub(crate) fn next<R: Read>(
+    pub(crate) fn next(
         &mut self,
-        source: &mut Source<R>,
+        source: &mut Source,
         bytes: &mut Vec<u8>,
         interfaces: &mut Vec<Interface>,
     ) -> Result<Option<Raw>, Problem> {
@@ -84,9 +82,9 @@ impl Pcapng {
     }
 
     /// Reads a whole block; None at the end. Returns its offset.
-    fn read_block<R: Read>(
+    fn read_block(
         &mut self,
-        source: &mut Source<R>,
+        source: &mut Source,
         bytes: &mut Vec<u8>,
     ) -> Result<Option<u64>, Problem> {
         let offset = source.offset() - self.begun.len() as u64;

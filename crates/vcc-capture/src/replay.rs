@@ -172,26 +172,18 @@ impl Replay {
             return;
         }
         self.seen.segments += 1;
-        let was_known = watched.knows(&side.key) && !begins;
         if side.joins {
             watched.join(side, &segment, frame, &header);
         }
-        frame.gso_size = watched.gso_size(&side.key, segment.payload_bytes as usize);
-        let Some(state) = watched.pass(side, &segment, frame) else { return };
-        self.begun += usize::from(!was_known);
+        let Some((state, begins)) = watched.pass(side, &segment, frame) else { return };
+        self.begun += usize::from(begins);
         let (elapsed_ns, Side { key, from_guest, .. }) = (watched.elapsed_ns(), side);
         observe(&Passed { place: index, elapsed_ns, key, from_guest, segment, state: &state });
     }
 
     /// What the packets have shown so far.
-    pub fn so_far(&self) -> Replayed {
-        let mut seen = self.seen.clone();
-        for (place, watched) in self.watched.iter().enumerate() {
-            seen.unopened += watched.unopened();
-            seen.counters.push(watched.counters());
-            seen.connections.extend(watched.connections(place));
-        }
-        seen
+    pub fn so_far(&mut self) -> Replayed {
+        self.collect(true)
     }
 
     /// Lets time pass until the last packet, and ends.
@@ -200,7 +192,17 @@ impl Replay {
         for watched in &mut self.watched {
             watched.advance(last_ns);
         }
-        self.so_far()
+        self.collect(false)
+    }
+
+    fn collect(&mut self, keeps: bool) -> Replayed {
+        let mut seen = self.seen.clone();
+        for (place, watched) in self.watched.iter_mut().enumerate() {
+            seen.unopened += watched.unopened();
+            seen.counters.push(watched.counters());
+            seen.connections.extend(watched.connections(place, keeps));
+        }
+        seen
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
+use foldhash::fast::RandomState;
 use vcc_engine::{FlowKey, sys};
 
 use crate::segment::Segment;
@@ -16,7 +17,7 @@ pub(crate) type IsGuest = dyn Fn(SocketAddr) -> bool + Send;
 /// The connections of which any segment was seen, by their ends.
 #[derive(Default)]
 pub(crate) struct Sides {
-    pairs: HashMap<Pair, Known>,
+    pairs: HashMap<Pair, Known, RandomState>,
     /// Those whose SYN was not seen.
     unopened: u64,
 }

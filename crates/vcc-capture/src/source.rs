@@ -1,16 +1,17 @@
 //! The bytes of a file, in order, with their offset.
 
-use std::io::Read;
+use std::io::{self, BufRead};
 
 use crate::problem::{Problem, What};
 
-pub(crate) struct Source<R> {
-    reader: R,
+/// Not generic, so that all of it is compiled here.
+pub(crate) struct Source<'a> {
+    reader: Box<dyn BufRead + 'a>,
     offset: u64,
 }
 
-impl<R: Read> Source<R> {
-    pub(crate) fn new(reader: R) -> Self {
+impl<'a> Source<'a> {
+    pub(crate) fn new(reader: Box<dyn BufRead + 'a>) -> Self {
         Self { reader, offset: 0 }
     }
 
@@ -28,16 +29,23 @@ impl<R: Read> Source<R> {
         to: &mut Vec<u8>,
         inside: Inside,
     ) -> Result<bool, Problem> {
-        let before = to.len();
-        let read = self.reader.by_ref().take(bytes as u64).read_to_end(to);
-        let got = to.len() - before;
-        self.offset += got as u64;
-        read.map_err(|error| What::Unreadable(error.to_string()).at(self.offset))?;
-        match got {
-            _ if got == bytes => Ok(true),
-            0 => Ok(false),
-            _ => Err(inside.truncated()),
+        let mut left = bytes;
+        while left > 0 {
+            let unreadable = |error: io::Error| What::Unreadable(error.to_string());
+            let ready = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                ready => ready.map_err(|error| unreadable(error).at(self.offset))?,
+            };
+            if ready.is_empty() {
+                return if left == bytes { Ok(false) } else { Err(inside.truncated()) };
+            }
+            let got = left.min(ready.len());
+            to.extend_from_slice(&ready[..got]);
+            self.reader.consume(got);
+            self.offset += got as u64;
+            left -= got;
         }
+        Ok(true)
     }
 
     /// The same, where the file must not end.

@@ -1,7 +1,9 @@
 //! A port with the connections that pass it.
 
 use std::collections::HashMap;
+use std::mem;
 
+use foldhash::fast::RandomState;
 use vcc_domain::{Counters, Frame, Out, Port, TcpHeader};
 use vcc_engine::{FlowKey, FlowState, Stage, sys};
 
@@ -23,7 +25,7 @@ pub(crate) struct Watched {
     /// Until when its deadlines were processed.
     turned_ns: u64,
     sides: Sides,
-    tracks: HashMap<FlowKey, Track>,
+    tracks: HashMap<FlowKey, Track, RandomState>,
     ended: Vec<Connection>,
     /// What a port would send besides; in shadow mode nothing.
     out: Out,
@@ -65,15 +67,6 @@ impl Watched {
         is_opening(&self.port, key)
     }
 
-    /// The payload of each full segment of a frame with this payload; 0 if it is one segment. A sender's
-    /// device cuts super-segments behind the place of the capture.
-    pub(crate) fn gso_size(&self, key: &FlowKey, payload_bytes: usize) -> u16 {
-        let flow = self.port.flow(key).filter(|flow| flow.mss_max_bytes != 0);
-        let sizes = flow.map(|flow| (flow.mss_bytes, flow.mss_max_bytes));
-        let (full_bytes, max_bytes) = sizes.unwrap_or((SEGMENT_BYTES, SEGMENT_BYTES));
-        if payload_bytes > max_bytes.into() { full_bytes } else { 0 }
-    }
-
     /// Counts a frame that the port cannot read.
     pub(crate) fn count_unread(&mut self, frame: &mut Frame) {
         // The direction does not matter to a port that has no flow of it.
@@ -99,16 +92,18 @@ impl Watched {
         }
     }
 
-    /// Passes a segment through the port. The state of its connection behind it; None if it has none.
+    /// Passes a segment through the port. The state of its connection behind it, and whether it begins the
+    /// connection; None if the port does not know the connection.
     pub(crate) fn pass(
         &mut self,
         side: Side,
         segment: &Segment,
         frame: &mut Frame,
-    ) -> Option<FlowState> {
+    ) -> Option<(FlowState, bool)> {
         let Side { from_guest, key, .. } = side;
         let now_ns = self.clock.now_ns();
         let before = self.port.flow(&key).copied();
+        frame.gso_size = gso_size(before.as_ref(), segment.payload_bytes);
         self.pass_frame(from_guest, frame);
         self.collect(now_ns);
         let after = self.port.flow(&key).copied()?;
@@ -119,19 +114,19 @@ impl Watched {
             self.end_track(now_ns, key, ended);
         }
         let before = before.filter(|_| ended.is_none()).unwrap_or_default();
-        let track = self.tracks.entry(key).or_insert_with(|| Track::begin(now_ns, false));
+        let mut begins = side.joins;
+        let track = self.tracks.entry(key).or_insert_with(|| {
+            begins = true;
+            Track::begin(now_ns, false)
+        });
         let passing = Passing { now_ns, segment, from_guest, before: &before, after: &after };
         track.note(self.treatment.params_of(&after), &passing);
-        Some(after)
+        Some((after, begins))
     }
 
     /// The time since the capture's start, on the port's clock.
     pub(crate) fn elapsed_ns(&self) -> u64 {
         self.clock.now_ns().saturating_sub(START_NS)
-    }
-
-    pub(crate) fn knows(&self, key: &FlowKey) -> bool {
-        self.tracks.contains_key(key)
     }
 
     fn pass_frame(&mut self, from_guest: bool, frame: &mut Frame) {
@@ -164,15 +159,26 @@ impl Watched {
         self.port.counters().clone()
     }
 
-    /// All connections, those that are live behind the others.
-    pub(crate) fn connections(&self, place: usize) -> impl Iterator<Item = Connection> {
+    /// All connections, those that are live behind the others. With `keeps`, those that have ended stay for
+    /// the next call.
+    pub(crate) fn connections(&mut self, place: usize, keeps: bool) -> Vec<Connection> {
         let now_ns = self.clock.now_ns();
-        let live = self.port.flows().filter_map(move |(key, state)| {
+        let mut all = if keeps { self.ended.clone() } else { mem::take(&mut self.ended) };
+        all.extend(self.port.flows().filter_map(|(key, state)| {
             Some(connection(now_ns, *key, state, self.tracks.get(key)?))
-        });
-        let all = self.ended.iter().cloned().chain(live);
-        all.map(move |connection| Connection { place, ..connection })
+        }));
+        all.iter_mut().for_each(|connection| connection.place = place);
+        all
     }
+}
+
+/// The payload of each full segment of a frame with this payload; 0 if it is one segment. A sender's device
+/// cuts super-segments behind the place of the capture.
+fn gso_size(flow: Option<&FlowState>, payload_bytes: u32) -> u16 {
+    let flow = flow.filter(|flow| flow.mss_max_bytes != 0);
+    let sizes = flow.map(|flow| (flow.mss_bytes, flow.mss_max_bytes));
+    let (full_bytes, max_bytes) = sizes.unwrap_or((SEGMENT_BYTES, SEGMENT_BYTES));
+    if payload_bytes > max_bytes.into() { full_bytes } else { 0 }
 }
 
 /// Its place is that of its port.

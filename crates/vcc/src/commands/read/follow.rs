@@ -1,7 +1,7 @@
 //! A file that grows: `--follow`.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -57,8 +57,8 @@ pub fn read(
     loop {
         let is_wanted = interrupt::wait(SHOW_EVERY);
         let (seen, interfaces, problems, is_over) = {
-            let found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            let Found { replay, interfaces, problems, is_over } = &*found;
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let Found { replay, interfaces, problems, is_over } = &mut *found;
             (replay.so_far(), interfaces.clone(), problems.clone(), *is_over)
         };
         let (outcome, rows) = file::outcome(&name, index, seen, &interfaces, problems, treatment);
@@ -68,7 +68,7 @@ pub fn read(
     }
 }
 
-fn fill(to: &Mutex<Found>, reader: impl Read) {
+fn fill(to: &Mutex<Found>, reader: impl BufRead) {
     let found = || to.lock().unwrap_or_else(PoisonError::into_inner);
     match Capture::open(reader) {
         Err(problem) => found().problems.push(problem.to_string()),
