@@ -120,7 +120,8 @@ install_operator() {
 		put 644 "$page" "$doc/$page"
 	done
 	# Files that the pages link to, and examples.
-	find packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
+	# -L: the chart's CRDs are a link to those beside it.
+	find -L packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
 		LC_ALL=C sort | while read -r example; do
 		mode=644
 		[ ! -x "$example" ] || mode=755

@@ -123,6 +123,8 @@ schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
 [ -s "$root$schema" ] || fail "the policy's schema $schema is missing"
 page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
 [ -s "$root$page" ] || fail "the policy refers to '$page', which is missing"
+chart=$root/usr/share/doc/vcc/packaging/kubernetes/chart
+diff -r packaging/kubernetes/chart "$chart" >"$work/said" || fail "the chart is not whole: $(cat "$work/said")"
 inside dpkg --verify vcc | grep . && fail 'installed files differ from the package'
 check_pages "$root"/usr/share/man/man8/vcc*.8.gz
 ! inside sh -c 'command -v man' >/dev/null || inside man -w vcc-attach >/dev/null || fail 'man cannot find vcc-attach'

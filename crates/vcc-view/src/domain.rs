@@ -53,9 +53,7 @@ pub struct DomainPort {
 impl DomainPort {
     /// All that answer, by name.
     pub fn list() -> Vec<Self> {
-        let mut ports: Vec<Self> = taps().iter().filter_map(|tap| Self::find(tap)).collect();
-        ports.sort_by(|one, other| one.name.cmp(&other.name));
-        ports
+        taps().iter().filter_map(|tap| Self::find(tap)).collect()
     }
 
     /// None without a process of this name.

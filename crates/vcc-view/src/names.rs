@@ -1,5 +1,6 @@
 //! Names of ports. Devices of several network namespaces may have the same name.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,9 +29,57 @@ pub fn keys<'a>(devices: impl IntoIterator<Item = &'a str>) -> Vec<Arc<str>> {
     numbered(devices).into_iter().map(key).collect()
 }
 
+/// The order of names in which `tap2` is before `tap10`.
+pub fn compare(one: &str, other: &str) -> Ordering {
+    let (mut one_left, mut other_left) = (one, other);
+    loop {
+        let (one_part, one_rest) = part(one_left);
+        let (other_part, other_rest) = part(other_left);
+        let order = match (number(one_part), number(other_part)) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            _ => one_part.cmp(other_part),
+        };
+        if order != Ordering::Equal || one_part.is_empty() {
+            // `tap1` and `tap01` are two names.
+            return order.then_with(|| one.cmp(other));
+        }
+        (one_left, other_left) = (one_rest, other_rest);
+    }
+}
+
+/// The digits at the beginning, or what is in front of the first digit.
+fn part(name: &str) -> (&str, &str) {
+    let is_number = name.starts_with(|first: char| first.is_ascii_digit());
+    let end = name.find(|other: char| other.is_ascii_digit() != is_number);
+    name.split_at(end.unwrap_or(name.len()))
+}
+
+/// None: no number, or a longer one than a name of a device has.
+fn number(part: &str) -> Option<u64> {
+    part.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_in_names_are_ordered_as_numbers() {
+        let ordered = [
+            "", "7", "a", "eth0", "tap1", "tap01", "tap2", "tap2a", "tap10", "tap10.9", "tap10.10",
+            "tapa",
+        ];
+        let mut names = ordered;
+        names.reverse();
+        names.sort_by(|one, other| compare(one, other));
+        // Equal numbers are ordered as text.
+        let expected = [
+            "", "7", "a", "eth0", "tap01", "tap1", "tap2", "tap2a", "tap10", "tap10.9", "tap10.10",
+            "tapa",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(compare("v99999999999999999999999", "v1"), "9".cmp("1"));
+    }
 
     #[test]
     fn ports_of_one_name_have_different_keys() {

@@ -162,6 +162,12 @@ impl PortView {
         self.is_counted().then(|| self.counters.iter().map(|counter| counter.value).sum())
     }
 
+    /// Those of connections that began before vcc was attached.
+    pub fn unknown_segments(&self) -> Option<u64> {
+        let unknown = self.counters.iter().find(|counter| counter.name == counters::UNKNOWN.name);
+        unknown.filter(|_| self.is_counted()).map(|counter| counter.value)
+    }
+
     /// False for an unreadable port, and where another device of the guest has the counters.
     pub fn is_counted(&self) -> bool {
         self.failure.is_none() && self.shown_at.is_none()

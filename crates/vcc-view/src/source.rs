@@ -5,6 +5,7 @@ use vcc_engine::Params;
 use vcc_port::{Error, Flow, FlowId, Port, SharedPolicy};
 
 use crate::domain::{DomainPort, serves_tap};
+use crate::names;
 use crate::recording::{Recording, Stream};
 use crate::rule::{RuleView, RulesInForce, add_rules_of_domain};
 
@@ -29,7 +30,10 @@ impl Source {
     /// All ports of this host.
     pub fn list() -> Result<Vec<Self>, Error> {
         let kernel = Port::list()?.into_iter().map(Self::from);
-        Ok(kernel.chain(DomainPort::list().into_iter().map(Self::from)).collect())
+        let mut all: Vec<_> =
+            kernel.chain(DomainPort::list().into_iter().map(Self::from)).collect();
+        all.sort_by(|one, other| names::compare(one.device(), other.device()));
+        Ok(all)
     }
 
     /// The ports of these devices; without any, all.

@@ -53,7 +53,8 @@ pub static SHORT: Notation = Notation { units: &["", "k", "M", "G", "T"], separa
 
 impl Notation {
     pub fn write(&self, value: f64) -> String {
-        let mut value = value;
+        // A sum of nothing is -0.0.
+        let mut value = value + 0.0;
         let mut at = 0;
         // A value that would be rounded up to a whole step has the next unit.
         while value >= self.step - 0.5 && at + 1 < self.units.len() {
@@ -129,7 +130,7 @@ mod tests {
             assert_eq!(bytes(value), expected);
         }
         assert_eq!(bit_rate(9_412_000.0), "9.41 Mbit/s");
-        assert_eq!(bit_rate(0.0), "0 bit/s");
+        assert_eq!((bit_rate(0.0), bit_rate(-0.0)), ("0 bit/s".into(), "0 bit/s".into()));
         assert_eq!(bit_rate(0.4), "0.40 bit/s");
         assert_eq!(bit_rate(999_600.0), "1.00 Mbit/s");
         assert_eq!(duration(250.0), "250 us");

@@ -13,6 +13,7 @@ use vcc_view::{
 };
 
 use super::policy;
+use super::tenants::Tenants;
 use crate::interrupt;
 
 /// Explain which rule of a policy applies to a connection
@@ -96,6 +97,7 @@ fn live(connection: &Connection, device: Option<&str>) -> Result<Vec<FlowView>, 
         }));
     }
     watch_cpus(&ports, &mut found);
+    Tenants::ask().name(&mut found);
     Ok(found)
 }
 

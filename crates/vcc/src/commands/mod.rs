@@ -17,6 +17,7 @@ pub mod read;
 pub mod run;
 mod selection;
 pub mod status;
+mod tenants;
 pub mod top;
 pub mod trace;
 pub mod underlay;

@@ -8,6 +8,7 @@ use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
 
 use super::sweep;
+use super::tenants::Tenants;
 use crate::interrupt;
 
 /// List the ports that vcc is attached to, the delays of their guests, and untranslated segments
@@ -38,7 +39,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let in_kernel = Source::kernel_flows(&sources)?;
     let ports = sources.iter().zip(&in_kernel).zip(cpus);
     let ports = ports.map(|((port, in_kernel), cpu)| view(port, in_kernel, cpu));
-    let ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
+    let mut ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
+    let mut tenants = Tenants::ask();
+    ports.iter_mut().for_each(|view| view.tenant = tenants.of_port(&view.port));
     let (kernel, served): (Vec<&Source>, Vec<_>) =
         sources.iter().partition(|source| matches!(source, Source::Kernel(_)));
     for tap in served.iter().map(|source| source.device()) {

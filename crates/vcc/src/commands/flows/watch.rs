@@ -10,6 +10,7 @@ use vcc_view::{FlowView, READ_EVERY, Sampler, Snapshot};
 
 use super::table::table;
 use super::{Arguments, chosen};
+use crate::commands::tenants::Tenants;
 use crate::interrupt;
 
 #[derive(Serialize)]
@@ -25,6 +26,7 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
     let mut screen = Screen::default();
     let mut is_first = true;
     let mut next = Instant::now();
+    let mut tenants = Tenants::ask();
     // The first table has rates, too.
     sampler.note()?;
     let mut pause = interval.min(READ_EVERY);
@@ -33,7 +35,8 @@ pub fn run(arguments: &Arguments, sampler: &mut Sampler, interval: Duration) -> 
         if !wait(sampler, next)? {
             return Ok(());
         }
-        let snapshot = chosen(arguments, sampler.snapshot()?);
+        let mut snapshot = chosen(arguments, sampler.snapshot()?);
+        tenants.name(&mut snapshot.flows);
         let is_heard = if arguments.json {
             output::still_heard(&document(&snapshot)?)
         } else if is_terminal {

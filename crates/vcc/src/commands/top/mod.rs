@@ -13,6 +13,7 @@ use vcc_view::Sampler;
 
 use super::selection::{FilterArguments, SortBy, sort_parser};
 use super::swept;
+use super::tenants::Tenants;
 use crate::interrupt;
 use crate::terminal::{self, Screen};
 use model::Model;
@@ -45,9 +46,12 @@ const FIRST: Duration = Duration::from_millis(300);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut sampler = Sampler::new(&arguments.devices).with_cpus();
+    let mut tenants = Tenants::ask();
     let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());
     // Errors that prevent any output come before the screen is taken over.
-    model.update(sampler.snapshot()?);
+    let mut first = sampler.snapshot()?;
+    tenants.name(&mut first.flows);
+    model.update(first);
     let mut screen = Screen::take(INSTEAD)?;
     let mut next = Instant::now() + FIRST.min(arguments.interval);
     let mut is_stale = true;
@@ -66,7 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             is_stale = true;
         }
         if Instant::now() >= next {
-            sample(&mut sampler, &mut model);
+            sample(&mut sampler, &mut tenants, &mut model);
             next = Instant::now() + arguments.interval;
             is_stale = true;
         } else if let Err(error) = sampler.keep_up() {
@@ -78,14 +82,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Errors are shown, and may be temporary: a port may be detached and attached again.
-fn sample(sampler: &mut Sampler, model: &mut Model) {
+fn sample(sampler: &mut Sampler, tenants: &mut Tenants, model: &mut Model) {
     if model.is_paused() {
         // Rates after the pause need reads during it.
         model.set_note(sampler.note().err().map(|error| output::with_causes(&error)));
         return;
     }
     match sampler.snapshot() {
-        Ok(snapshot) => {
+        Ok(mut snapshot) => {
+            tenants.name(&mut snapshot.flows);
             model.set_note(snapshot.gone.last().map(|device| swept(device)));
             model.update(snapshot);
         }

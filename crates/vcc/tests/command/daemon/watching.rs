@@ -9,7 +9,7 @@ use vcc_port::Port;
 use vcc_testing::{guest, ip, on_a_host};
 
 use super::{POLICY, Place};
-use crate::wire::connect;
+use crate::wire::{connect, exchange};
 
 /// The answer's first line and its body.
 pub fn get(address: &str, path: &str) -> (String, String) {
@@ -42,6 +42,30 @@ fn eventually(
 fn metric(text: &str, line: &str) -> f64 {
     let value = text.lines().find_map(|it| it.strip_prefix(line));
     value.unwrap_or_else(|| panic!("no {line} in {text}")).trim().parse().expect("a number")
+}
+
+/// The daemon alone knows them: ports are pinned without.
+#[test]
+fn tenants_are_shown_with_flows_and_ports() {
+    on_a_host(|| {
+        let guest = guest();
+        let place = Place::new("tenants", POLICY);
+        let daemon = place.run();
+        daemon.wait_for_log("port: attached, port 0, of tenant acme");
+        let none = place.vcc("flows").well();
+        assert!(none.starts_with("no connections"), "{none}");
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        for command in ["flows", "ports"] {
+            let text = place.vcc(&format!("{command} --json")).well();
+            let rows: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(rows[0]["tenant"], "acme", "{command}: {text}");
+        }
+        let flows = place.vcc("flows").well();
+        assert!(flows.contains("TENANT") && flows.contains("acme"), "{flows}");
+        let filtered = place.vcc("flows --stage closed").well();
+        assert_eq!(filtered, "no connection matches the filter\n");
+    });
 }
 
 #[test]

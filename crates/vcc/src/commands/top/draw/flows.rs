@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
-use vcc_view::FLOW_COLUMNS;
+use vcc_view::{FLOW_COLUMNS, why_no_flows};
 
 use super::Section;
 use super::grid;
@@ -16,11 +16,10 @@ fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     grid::draw(frame, area, &grid::shown(FLOW_COLUMNS), &flows, model.selected_index());
     if model.flows.is_empty() {
         let below = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-        let why = match (model.ports.is_empty(), model.flow_count) {
-            (true, _) => "vcc is attached nowhere: `vcc attach DEV`",
-            (_, 0) => "no connections: new ones are shown as they begin",
-            _ => "no connection matches the filter: Esc shows all",
-        };
+        let mut why = why_no_flows(&model.ports, model.flow_count);
+        if model.flow_count > 0 {
+            why += ": Esc shows all";
+        }
         frame.render_widget(Line::from(why), below);
     }
 }

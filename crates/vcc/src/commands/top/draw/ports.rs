@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
-use vcc_view::PORT_COLUMNS;
+use vcc_view::{PORT_COLUMNS, PortView};
 
 use super::Section;
 use super::summary;
@@ -15,6 +15,15 @@ fn height(model: &Model, of: u16) -> Constraint {
 }
 
 fn draw(model: &Model, frame: &mut Frame, area: Rect) {
-    let ports: Vec<_> = model.ports.iter().take(summary::room(area)).collect();
+    let room = summary::room(area);
+    let mut ports: Vec<_> = model.ports.iter().collect();
+    // The busiest come first where not all ports have room.
+    if ports.len() > room {
+        let rate = |port: &PortView| port.sums.rates.map_or(0.0, |rates| rates.goodput_bits_per_s);
+        ports.sort_by(|one, other| {
+            rate(other).total_cmp(&rate(one)).then(other.sums.flows.cmp(&one.sums.flows))
+        });
+    }
+    ports.truncate(room);
     summary::draw(frame, area, PORT_COLUMNS, &ports, model.ports.len(), "vcc ports");
 }

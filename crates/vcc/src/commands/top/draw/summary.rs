@@ -7,11 +7,9 @@ use vcc_view::Column;
 
 use super::grid;
 
-const MOST_LINES: usize = 6;
-
 /// The height for so many rows, of `most` lines at most.
 pub(super) fn height(rows: usize, most: u16) -> Constraint {
-    let most = MOST_LINES.min(usize::from(most)).max(2);
+    let most = usize::from(most).max(2);
     // A line for the header, and one between this and what follows.
     Constraint::Length(((rows + 1).min(most) + 1) as u16)
 }

@@ -135,6 +135,19 @@ fn many_ports_leave_room_for_flows() {
     assert!(text.contains("192.0.2.1:40005"), "{text}");
 }
 
+/// Of a quarter of the screen, the heading and the line below take two.
+#[test]
+fn the_busiest_ports_come_first() {
+    let mut model = model(30, 5);
+    let rates = Rates { goodput_bits_per_s: 9e6, ..Default::default() };
+    let mut ports = std::mem::take(&mut model.ports);
+    ports[29].sums = Sums { flows: 1, rates: Some(rates), ..Default::default() };
+    model.update(Snapshot { ports, ..Default::default() });
+    let lines = screen(&model, 80, 80);
+    assert!(lines[2].starts_with("veth32 "), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("... and 12 more")), "{lines:#?}");
+}
+
 #[test]
 fn any_size_can_be_drawn() {
     for (width, height) in [(1, 1), (10, 3), (20, 10), (40, 12), (80, 17), (300, 100)] {
