@@ -1,5 +1,7 @@
-//! A file as a capture: reading it ends, problems lie within it, and what its connections did is possible.
+//! A file as a capture: reading it ends, problems lie within it, and what its connections did is possible. It is
+//! compared with itself as the two sides of a port.
 
+use vcc_capture::both::{ByFace, Comparison, read_in_step};
 use vcc_capture::{Capture, Content, Packet, Replay, Replayed, Treatment};
 use vcc_engine::Params;
 
@@ -28,9 +30,19 @@ pub fn run(input: &[u8]) {
             }
         }
     }
+    compare(input);
     let seen = replay.end();
     assert!(observed <= seen.segments && seen.segments <= seen.packets);
     check(&seen);
+}
+
+fn compare(input: &[u8]) {
+    let sides = ByFace { guest: input, fabric: input };
+    let mut comparison = Comparison::new(MAX_CONNECTIONS, None);
+    read_in_step(sides, &mut comparison, &mut |_, _| steps::count());
+    let outcome = comparison.end();
+    assert!(outcome.connections.len() <= MAX_CONNECTIONS);
+    assert_eq!(outcome.total.payload.different_bytes, 0, "a file differs from itself");
 }
 
 fn check(seen: &Replayed) {

@@ -5,10 +5,13 @@
 //! [`Replay`] has a port for each place where packets were captured, decides which end of each connection
 //! is the guest, and keeps the last state of each connection, up to a limit.
 //!
+//! [`both`] compares two captures of the same connections, on the two sides of a port.
+//!
 //! Files come from anywhere. The library `pcap-parser` reads what is inside headers and blocks. Their
 //! lengths are checked here beforehand, so that an error has its offset and no length of a file decides
 //! how much memory is taken.
 
+pub mod both;
 mod capture;
 mod clock;
 mod compression;

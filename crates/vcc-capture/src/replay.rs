@@ -208,7 +208,7 @@ impl Replay {
 
 /// The frame in the size that it had, with 0 for what was not captured: ports read headers alone. Checksums
 /// are not verified, because a sender's own device computes them behind the place of the capture.
-fn whole(packet: &mut Packet) -> Frame {
+pub(crate) fn whole(packet: &mut Packet) -> Frame {
     let mut bytes = mem::take(&mut packet.frame);
     let original_bytes = packet.frame_bytes.min(PACKET_MAX_BYTES as usize);
     if bytes.len() < original_bytes {

@@ -1,5 +1,6 @@
 //! Captures of connections, as files have them.
 
+mod both;
 mod connections;
 mod damaged;
 mod formats;
