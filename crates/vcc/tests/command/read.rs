@@ -397,3 +397,143 @@ fn a_pipe_is_followed_to_its_end() {
     let two = files.vcc("read a.pcap a.pcap --follow");
     assert_eq!((two.code, &*two.stderr), (1, "vcc: --follow reads one file, and 2 are given\n"));
 }
+
+/// The connection on both sides of a port that marks the guest's data as ECT. A segment is 20 us later on the
+/// side at which it leaves.
+fn on_both_sides() -> [Vec<Timed<Vec<u8>>>; 2] {
+    const DELAY_NS: u64 = 20_000;
+    let [mut guest, mut fabric] = [connection(), connection()];
+    for (one, other) in guest.iter_mut().zip(&mut fabric) {
+        let from_guest = one.1[34..36] == 40_000_u16.to_be_bytes();
+        let later = if from_guest { &mut *other } else { one };
+        later.0 += DELAY_NS;
+        if other.1.len() > 1000 {
+            // The type of service.
+            other.1[15] |= 2;
+        }
+    }
+    [guest, fabric]
+}
+
+fn write_both(files: &Files, sides: &[Vec<Timed<Vec<u8>>>; 2]) {
+    for (name, frames) in ["guest.pcap", "fabric.pcap"].iter().zip(sides) {
+        files.write(name, &pcap(Style::default(), 1, frames));
+    }
+}
+
+const BOTH: &str = "read --both guest.pcap fabric.pcap";
+
+#[test]
+fn both_sides_of_a_port() {
+    let files = Files::new();
+    write_both(&files, &on_both_sides());
+    let text = files.vcc(BOTH).well();
+    let [header, row, ..] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    let expected = [
+        ("GUEST", GUEST),
+        ("PEER", PEER),
+        ("GUEST'S-SIDE", "48"),
+        ("FABRIC'S-SIDE", "48"),
+        ("COMPARED", "20.5 KiB"),
+        ("DIFFERENT", "0 B"),
+        ("CHANGES", "21"),
+        ("ONLY-GUEST", "0"),
+        ("ONLY-FABRIC", "0"),
+        ("ERRORS", "0"),
+    ];
+    assert_eq!(cells(header), expected.map(|(heading, _)| heading), "{text}");
+    assert_eq!(cells(row), expected.map(|(_, value)| value), "{text}");
+    for line in [
+        "guest.pcap: 48 packets, 48 TCP segments",
+        "Payload: 20.5 KiB compared, all equal",
+        "          21  ECN field: ECT set",
+        "Median time from one side to the other: 20 us from the guest, 20 us to it",
+        "No difference but those that docs/translation.md names",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} in {text}");
+    }
+    let wide = files.vcc(&format!("{BOTH} --wide")).well();
+    assert!(wide.contains("PAIRS") && wide.contains("UNCAPTURED"), "{wide}");
+    let swapped = files.vcc("read --both fabric.pcap guest.pcap").well();
+    assert!(swapped.contains("exchange the files"), "{swapped}");
+    let others = files.vcc(&format!("{BOTH} --guest 10.9.9.9")).well();
+    assert!(others.contains("No segment is in both files"), "{others}");
+}
+
+#[test]
+fn what_vcc_leaves_alone_differs_on_both_sides() {
+    let files = Files::new();
+    let [guest, mut fabric] = on_both_sides();
+    let is_data = |(_, frame): &(u64, Vec<u8>)| frame.len() > 1000;
+    for (_, frame) in fabric.iter_mut().filter(|timed| is_data(timed)).skip(1) {
+        *frame.last_mut().expect("payload") ^= 1;
+        // Reserved bits.
+        frame[46] |= 2;
+    }
+    // The SYN is on the guest's side alone.
+    fabric.drain(..1);
+    write_both(&files, &[guest, fabric]);
+    let printed = files.vcc(BOTH);
+    assert_eq!((printed.code, printed.stderr.as_str()), (1, ""), "{}", printed.stdout);
+    let text = &printed.stdout;
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 20, "{text}");
+    assert!(text.contains("\n40 differences that vcc does not make:\n"), "{text}");
+    assert!(text.contains("\nand 20 more\n"), "{text}");
+    assert!(
+        errors[0].starts_with(
+            "error: 10.0.0.2:40000 > 192.0.2.9:80, segment 1001, reserved bits: 0x0 in \
+             guest.pcap at byte "
+        ),
+        "{text}"
+    );
+
+    let json = files.vcc(&format!("{BOTH} --json"));
+    assert_eq!(json.code, 1, "{}", json.stderr);
+    let document: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let total = &document["total"];
+    assert_eq!(total["errors"], 40);
+    assert_eq!(total["payload_different_bytes"], 20);
+    assert_eq!(total["only_from_guest"]["guest"]["segments"], 1);
+    assert_eq!(document["connections"][0]["errors"], 40);
+    let error = &document["errors"][1];
+    assert_eq!((&error["field"], &error["payload_at"]), (&"payload".into(), &999.into()));
+    let offset = error["offsets"]["guest"].as_u64().expect("an offset") as usize;
+    let record = &capture()[offset..];
+    assert_eq!(record[16..][38..42], 1001_u32.to_be_bytes(), "the packet is at this offset");
+    assert_eq!(
+        (&document["clocks"], &document["from_guest_us"], &document["fabric_ahead_us"]),
+        (&"agree".into(), &20.0.into(), &Value::Null)
+    );
+}
+
+#[test]
+fn both_files_are_needed_and_read_as_far_as_possible() {
+    let files = Files::new();
+    write_both(&files, &on_both_sides());
+    let whole = capture();
+    files.write("cut.pcap", &whole[..whole.len() - 60]);
+    let printed = files.vcc("read --both cut.pcap fabric.pcap --json");
+    assert_eq!(printed.code, 3, "{}", printed.stderr);
+    assert!(printed.stderr.starts_with("vcc: cut.pcap, byte "), "{}", printed.stderr);
+    let document: Value = serde_json::from_str(&printed.stdout).expect("JSON");
+    assert_eq!(document["total"]["pairs"], 47);
+    assert_eq!(document["total"]["only_from_guest"]["fabric"]["segments"], 1);
+    assert_eq!(document["files"][0]["problems"].as_array().map(Vec::len), Some(1));
+
+    let complaint = files.vcc("read --both cut.pcap nowhere.pcap").complaint(1);
+    assert!(complaint.starts_with("cannot open nowhere.pcap: "), "{complaint}");
+    let complaint = files.vcc("read --both - -").complaint(1);
+    assert!(complaint.contains("name a file for one of them"), "{complaint}");
+    for (arguments, expected) in [
+        ("read --both guest.pcap", "2 values required"),
+        ("read guest.pcap --both guest.pcap fabric.pcap", "cannot be used with"),
+        ("read --both guest.pcap fabric.pcap --underlay dctcp", "cannot be used with"),
+        ("read --both guest.pcap fabric.pcap --top 3", "cannot be used with"),
+        ("read --both guest.pcap fabric.pcap --sort rate", "cannot be used with"),
+        ("read --both guest.pcap fabric.pcap --explain", "cannot be used with"),
+    ] {
+        let complaint = files.vcc(arguments).complaint(2);
+        assert!(complaint.contains(expected), "{arguments}: {complaint}");
+    }
+}

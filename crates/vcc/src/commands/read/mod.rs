@@ -1,3 +1,4 @@
+mod both;
 mod columns;
 mod detail;
 mod file;
@@ -44,12 +45,22 @@ const UNREAD: u8 = 3;
 ///
 /// How a guest would have answered the underlay's window is not known from a capture. What can be read is
 /// shown even if a file is damaged; then the exit code is 3.
+///
+/// With --both, two captures from the two sides of a port show what vcc has changed, segment by segment.
+/// The exit code is 1 if anything differs that vcc leaves alone, such as a byte of payload.
 #[derive(clap::Args)]
-#[command(after_long_help = columns::help())]
+#[command(after_long_help = help())]
 pub struct Arguments {
     /// Captures; - is the standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "both")]
     files: Vec<PathBuf>,
+
+    /// Compare two captures of the same connections: the first between the guest and its port, the second
+    /// on the fabric's side
+    #[arg(long, num_args = 2, value_names = ["GUEST_SIDE", "FABRIC_SIDE"],
+          conflicts_with_all = ["files", "underlay", "policy", "peer", "stage", "ecn", "with", "since", "sort",
+                                "reverse", "top", "explain", "hosts", "follow", "plot"])]
+    both: Vec<PathBuf>,
 
     /// The guests, at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS [default: the end that
     /// opens a connection is its guest]
@@ -84,7 +95,7 @@ pub struct Arguments {
     since: Option<Duration>,
 
     #[command(flatten)]
-    order: OrderArguments,
+    order: Box<OrderArguments>,
 
     /// Show all columns
     #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = "How they are shown")]
@@ -112,7 +123,14 @@ pub struct Arguments {
     json: bool,
 }
 
+fn help() -> String {
+    format!("{}\n\n{}", columns::help(), both::help())
+}
+
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let [guest_side, fabric_side] = &arguments.both[..] {
+        return both::run(arguments, guest_side, fabric_side);
+    }
     let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
     let treatment = treatment(arguments, policy.as_ref())?;
     let view = View { arguments, policy: policy.as_ref(), filter: arguments.peers.filter() };
@@ -239,11 +257,15 @@ fn treatment(arguments: &Arguments, policy: Option<&Policy>) -> anyhow::Result<T
 }
 
 fn replay(arguments: &Arguments, treatment: &Treatment) -> Replay {
+    Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest(arguments))
+}
+
+/// None: the user has named no guest.
+fn is_guest(arguments: &Arguments) -> Option<Box<dyn Fn(SocketAddr) -> bool + Send>> {
     let guests = arguments.guest.clone();
-    let is_guest = (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
+    (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
         Box::new(move |end| guests.iter().any(|guest| guest.matches(end)))
-    });
-    Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest)
+    })
 }
 
 fn input(path: &Path, index: usize, grows: bool) -> anyhow::Result<Input<'static>> {

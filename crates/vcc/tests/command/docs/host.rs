@@ -81,7 +81,9 @@ impl Host {
         for (name, text) in &page.files {
             fs::write(path.join(name), text).expect("a file");
         }
-        fs::write(path.join("trace.pcap"), crate::read::capture()).expect("a file");
+        for name in ["trace.pcap", "guest.pcap", "fabric.pcap"] {
+            fs::write(path.join(name), crate::read::capture()).expect("a file");
+        }
         // The commands under their own names, for lines that a shell runs.
         for (name, command) in [("vcc", env!("CARGO_BIN_EXE_vcc").into()), ("vcc-lab", lab())] {
             std::os::unix::fs::symlink(command, path.join(name)).expect("a link");

@@ -54,6 +54,8 @@ fn json_of_commands() {
         std::fs::write(&file, crate::read::capture()).expect("a file");
         let read = vcc(&format!("read --json {}", file.display())).well();
         shape.add("`vcc read --json`", &serde_json::from_str(&read).expect("JSON"));
+        let both = vcc(&format!("read --both {0} {0} --json", file.display())).well();
+        shape.add("`vcc read --both --json`", &serde_json::from_str(&both).expect("JSON"));
         std::fs::remove_file(&file).expect("removed");
         for request in ["status", "policy", "apply"] {
             let answer = asked(place.connect(), &format!("{{\"request\":\"{request}\"}}"));
