@@ -17,6 +17,8 @@ pub enum Change {
         from: u16,
         to: u16,
     },
+    /// Of other sizes than those that are listed.
+    MssOther,
     EctSet,
     EctCleared,
     EctChanged,
@@ -44,6 +46,17 @@ pub enum Change {
 /// How often each change was made.
 pub type Changes = BTreeMap<Change, u64>;
 
+/// Distinct changes of the MSS in a list: a file could have a billion.
+const MSS_LISTED_MAX: usize = 64;
+
+/// Adds to the count of a change.
+pub(crate) fn count(changes: &mut Changes, change: Change, count: u64) {
+    let is_new_mss = matches!(change, Change::Mss { .. }) && !changes.contains_key(&change);
+    let sizes = || changes.keys().filter(|it| matches!(it, Change::Mss { .. })).count();
+    let is_listed = !is_new_mss || sizes() < MSS_LISTED_MAX;
+    *changes.entry(if is_listed { change } else { Change::MssOther }).or_default() += count;
+}
+
 impl Change {
     /// For JSON.
     pub fn name(self) -> &'static str {
@@ -53,6 +66,7 @@ impl Change {
             Self::WindowUnscaled => "window_unscaled",
             Self::Scale { .. } => "scale",
             Self::Mss { .. } => "mss",
+            Self::MssOther => "mss_other",
             Self::EctSet => "ect_set",
             Self::EctCleared => "ect_cleared",
             Self::EctChanged => "ect_changed",
@@ -91,5 +105,23 @@ impl Change {
             Self::OptionAdded { kind } | Self::OptionRemoved { kind } => Some(kind),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_sizes_is_bounded() {
+        let mut changes = Changes::new();
+        for from in 0..100 {
+            count(&mut changes, Change::Mss { from, to: 500 }, 2);
+        }
+        count(&mut changes, Change::Mss { from: 7, to: 500 }, 1);
+        count(&mut changes, Change::EctSet, 5);
+        assert_eq!(changes.len(), MSS_LISTED_MAX + 2);
+        assert_eq!(changes[&Change::Mss { from: 7, to: 500 }], 3);
+        assert_eq!((changes[&Change::MssOther], changes[&Change::EctSet]), (72, 5));
     }
 }

@@ -1,6 +1,6 @@
 //! What was compared, and what was found.
 
-use super::change::{Change, Changes};
+use super::change::{Change, Changes, count};
 use super::face::{ByDirection, ByFace};
 use super::payload::PayloadCounts;
 
@@ -35,7 +35,7 @@ pub struct Counts {
 
 impl Counts {
     pub(crate) fn note(&mut self, change: Change) {
-        *self.changes.entry(change).or_default() += 1;
+        count(&mut self.changes, change, 1);
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -51,8 +51,8 @@ impl Counts {
             *sum += more;
         }
         self.payload.add(&other.payload);
-        for (change, count) in &other.changes {
-            *self.changes.entry(*change).or_default() += count;
+        for (change, made) in &other.changes {
+            count(&mut self.changes, *change, *made);
         }
         self.alone.from_guest.add(&other.alone.from_guest);
         self.alone.to_guest.add(&other.alone.to_guest);

@@ -96,6 +96,7 @@ fn meaning(change: Change) -> String {
         Change::Mss { from, to } => {
             return format!("MSS options of {from} bytes shown to the guest as {to} bytes");
         }
+        Change::MssOther => "MSS of other sizes",
         Change::EctSet => "ECN field: ECT set",
         Change::EctCleared => "ECN field: ECT cleared",
         Change::EctChanged => "ECN field: ECT(0) and ECT(1) exchanged",
