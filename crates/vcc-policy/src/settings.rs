@@ -155,7 +155,8 @@ impl Settings {
 
     /// Valid settings that may not be what was meant.
     pub fn warnings(&self, surface: Surface) -> impl Iterator<Item = Complaint> {
-        let warnings = [Self::escape, Self::blurred, Self::unmarked, Self::too_late];
+        let warnings =
+            [Self::escape, Self::blurred, Self::unmarked, Self::too_late, Self::below_a_segment];
         warnings.into_iter().filter_map(move |warning| warning(self, surface))
     }
 
@@ -234,6 +235,20 @@ impl Settings {
         );
         let name = if self.get(EMIT_AFTER).is_some() { EMIT_AFTER } else { RTO_MIN };
         Some(Complaint { key: Key::named(name)?, severity: Severity::Warning, message })
+    }
+
+    /// A cap that holds no full segment of Ethernet: the window is at least one (`cap_segs` in
+    /// engine/window_cap.h).
+    fn below_a_segment(&self, surface: Surface) -> Option<Complaint> {
+        const WINDOW_CAP: &str = "window_cap";
+        const SEGMENT_BYTES: u32 = 1460;
+        let cap_bytes = self.number(WINDOW_CAP).filter(|bytes| *bytes < SEGMENT_BYTES)?;
+        let cap = surface.setting(WINDOW_CAP, &cap_bytes.to_string());
+        let message = format!(
+            "{cap} is less than a segment of Ethernet, up to {SEGMENT_BYTES} bytes: windows are at least one \
+             segment"
+        );
+        Some(Complaint { key: Key::named(WINDOW_CAP)?, severity: Severity::Warning, message })
     }
 
     /// A warning about limits from which a guest escapes by negotiating ECN itself: the engine leaves

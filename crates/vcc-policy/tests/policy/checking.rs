@@ -618,6 +618,7 @@ fn warnings_of_what_may_not_be_meant() {
         "underlay = \"transparent\"\nrate_cap = \"1M\"",
         "`rate_cap` needs an underlay that controls the window",
     );
+    of_rule("window_cap = 1459", "`window_cap = 1459` is less than a segment of Ethernet");
     let rule = "[[rules]]\nname = \"x\"\nmode = \"shadow\"\npool = \"gold\"\n";
     let checked = Policy::parse(&format!("{pool}{rule}"), "p.toml").expect("a policy");
     assert_eq!(checked.policy.rules()[0].treatment().pool, None);
