@@ -33,6 +33,7 @@ mod stall;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod treatment;
+mod tunnel;
 mod vantage;
 mod watched;
 
@@ -46,4 +47,5 @@ pub use replay::{Passed, Place, Replay, Replayed};
 pub use segment::Segment;
 pub use stall::{Cause, Stall, Stalls};
 pub use treatment::Treatment;
+pub use tunnel::Tunnel;
 pub use vantage::{Point, Vantage};

@@ -13,6 +13,7 @@ use crate::problem::{Problem, What};
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side};
 use crate::treatment::Treatment;
+use crate::tunnel::{self, Tunnel};
 use crate::watched::{SEGMENT_BYTES, Watched};
 
 /// More devices than a host captures at.
@@ -25,6 +26,8 @@ pub struct Place {
     pub interface: usize,
     /// The number of the device, if the capture has it for each packet.
     pub device: Option<u32>,
+    /// Inside this tunnel.
+    pub tunnel: Option<Tunnel>,
 }
 
 /// Passes packets through ports.
@@ -107,7 +110,9 @@ impl Replay {
         let (first_ns, last_ns) = self.seen.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         let span_ns = (first_ns.min(packet.time_ns), last_ns.max(packet.time_ns));
         self.seen.span_ns = Some(span_ns);
-        let place = Place { interface: packet.interface, device: packet.device };
+        tunnel::strip_outer_tags(packet);
+        let tunnel = tunnel::open(packet);
+        let place = Place { interface: packet.interface, device: packet.device, tunnel };
         let Some(index) = self.index_of(place, first_ns) else {
             let is_first = !mem::replace(&mut self.is_full, true);
             let problem = What::Interfaces(PLACES_MAX).at(packet.offset);

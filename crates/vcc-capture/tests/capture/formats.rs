@@ -1,8 +1,9 @@
 //! Every format and link type shows the connection that a port sees when it is fed the same frames.
 
-use vcc_capture::Place;
 use vcc_capture::testing::{EPOCH_NS, Pcapng, Style, Timed, frames, pcap, talk};
+use vcc_capture::{Place, Tunnel};
 use vcc_engine::FlowKey;
+use vcc_frames::TunnelHeader;
 
 use crate::reading::{ETHERNET, S_NS, assert_same, directly, ends, only, read_well};
 
@@ -63,7 +64,7 @@ fn link_types() {
         let seen = read_well(&pcap(Style::default(), link, &with_header(&untagged, header)));
         assert_same(only(&seen), &direct);
         let device = (link == 276).then_some(3);
-        assert_eq!(seen.places, [Place { interface: 0, device }]);
+        assert_eq!(seen.places, [Place { interface: 0, device, tunnel: None }]);
     }
     let mut tagged = talk(ends[0], ends[1]);
     tagged.iter_mut().for_each(|(_, packet)| packet.tags = vec![(0x8100, 0x2007)]);
@@ -115,7 +116,7 @@ fn sections_change_the_order_and_continue_a_connection() {
     behind.iter().for_each(|(time_ns, frame)| file.packet(1, time_ns / 1000, frame));
     let seen = read_well(&file.file);
     assert_same(only(&seen), &directly(&frames, ends, None));
-    assert_eq!(seen.places, [Place { interface: 0, device: None }]);
+    assert_eq!(seen.places, [Place { interface: 0, device: None, tunnel: None }]);
 }
 
 /// A sender's device cuts super-segments behind the place of the capture; IPv4's length may be 0.
@@ -141,4 +142,23 @@ fn super_segments() {
         assert_eq!(state.cwnd_segs(), single.cwnd_segs());
         assert_eq!((state.retransmissions, state.reductions), (1, 1));
     }
+}
+
+/// A connection inside a tunnel is not that of the same ends outside it.
+#[test]
+fn packets_inside_a_tunnel() {
+    let ends = ends(false);
+    let plain = frames(&talk(ends[0], ends[1]));
+    let [from, to] = ["192.0.2.1", "192.0.2.2"].map(|end| end.parse().expect("an address"));
+    let header = TunnelHeader::Vxlan { port: 4789, vni: 7 };
+    let tunnel = vcc_frames::Tunnel { header, from, to, checksum: false, limit: false };
+    let both = plain.iter().flat_map(|(time_ns, frame)| {
+        [(*time_ns, frame.clone()), (*time_ns, tunnel.wrap(frame, 0))]
+    });
+    let seen = read_well(&pcap(Style::default(), ETHERNET, &both.collect::<Vec<_>>()));
+    let [outside, inside] = &seen.connections[..] else { panic!("two connections") };
+    assert_same(outside, &directly(&plain, ends, None));
+    assert_same(inside, &directly(&plain, ends, None));
+    assert_eq!(seen.places[inside.place].tunnel, Some(Tunnel::Vxlan { vni: 7 }));
+    assert_eq!(seen.places[outside.place].tunnel, None);
 }

@@ -89,10 +89,9 @@ fn labels(name: &str, places: &[Place], interfaces: &[Interface]) -> Vec<Arc<str
             return name.into();
         }
         let interface = interfaces.get(place.interface).map_or("", |it| &it.name);
-        match place.device {
-            Some(device) => format!("{name}:{interface}.{device}").into(),
-            None => format!("{name}:{interface}").into(),
-        }
+        let device = place.device.map_or(String::new(), |device| format!(".{device}"));
+        let tunnel = place.tunnel.map_or(String::new(), |tunnel| format!(", {}", tunnel.name()));
+        format!("{name}:{interface}{device}{tunnel}").into()
     };
     places.iter().map(label).collect()
 }
