@@ -1,12 +1,13 @@
 //! A connection of a capture: its last state, and what it did before.
 
-use vcc_engine::{FlowKey, FlowState, Limit, Params, Stage};
+use vcc_engine::{FlowKey, FlowState, Limit, Params, Stage, sys};
 use vcc_net::seq::advance;
 
 use crate::handshake::Handshake;
 use crate::holes::Holes;
 use crate::segment::Segment;
 use crate::stall::Stalls;
+use crate::syn::Syn;
 
 const NS_PER_US: u64 = 1000;
 
@@ -22,6 +23,8 @@ pub struct Life {
     pub sent_bytes: u64,
     /// Of these, the part that was lost in front of the place of the capture, and sent again.
     pub lost_in_front_bytes: u64,
+    /// Of these, the part that came behind later bytes, too soon to be a retransmission.
+    pub reordered_bytes: u64,
     /// Of these, the part that the capture has lost: the peer has it.
     pub missing_bytes: u64,
     /// Of these, the part that left beyond the underlay's congestion window.
@@ -31,7 +34,13 @@ pub struct Life {
     /// The time during which each limit held, in the order of [`Limit::NAMES`].
     pub limited_ns: [u64; LIMITS],
     pub handshake: Handshake,
+    /// What the last SYN or SYN-ACK of each has offered.
+    pub guest_syn: Option<Syn>,
+    pub peer_syn: Option<Syn>,
     pub stalls: Stalls,
+    /// How often fast recovery began, and retransmission after a timeout.
+    pub recoveries: u32,
+    pub timeouts: u32,
     /// The capture does not have its SYN.
     pub is_joined: bool,
 }
@@ -55,6 +64,8 @@ pub struct Connection {
 pub(crate) struct Passing<'a> {
     pub now_ns: u64,
     pub segment: &'a Segment,
+    /// Of a SYN or SYN-ACK.
+    pub syn: Option<Syn>,
     pub from_guest: bool,
     /// The connection's state before it and behind it.
     pub before: &'a FlowState,
@@ -78,7 +89,7 @@ impl Track {
     }
 
     pub(crate) fn note(&mut self, params: &Params, passing: &Passing) {
-        let &Passing { now_ns, segment, from_guest, before, after } = passing;
+        let &Passing { now_ns, segment, syn, from_guest, before, after } = passing;
         let life = &mut self.life;
         let silence_ns = now_ns - self.seen_ns;
         if self.is_beyond {
@@ -90,6 +101,14 @@ impl Track {
             life.stalls.note((self.seen_ns, now_ns), before, segment, from_guest);
         }
         life.handshake.note(now_ns, segment, from_guest);
+        if syn.is_some() {
+            *(if from_guest { &mut life.guest_syn } else { &mut life.peer_syn }) = syn;
+        }
+        let begins = |state: u32| {
+            u32::from(u32::from(after.ca_state) == state && before.ca_state != after.ca_state)
+        };
+        life.recoveries += begins(sys::CA_RECOVERY);
+        life.timeouts += begins(sys::CA_LOSS);
         self.seen_ns = now_ns;
         life.lasted_ns = now_ns - life.began_ns;
         self.is_beyond = false;
@@ -102,7 +121,8 @@ impl Track {
         if !from_guest {
             self.holes.note_acked(after.snd_una, sent_bytes);
         } else if segment.seq != segment.end() {
-            self.holes.note_sent(before.snd_nxt, segment.seq, segment.end());
+            let rtt_ns = u64::from(before.srtt_us().unwrap_or(0)) * NS_PER_US;
+            self.holes.note_sent(now_ns, rtt_ns, before.snd_nxt, (segment.seq, segment.end()));
         }
         let Some(window_bytes) = after.cwnd_bytes() else { return };
         let excess_bytes = u64::from(after.flight_bytes()).saturating_sub(window_bytes);
@@ -115,6 +135,7 @@ impl Track {
         let mut life = self.life;
         life.lost_in_front_bytes = self.holes.lost_in_front_bytes;
         life.missing_bytes = self.holes.missing_bytes;
+        life.reordered_bytes = self.holes.reordered_bytes;
         life.began_ns = life.began_ns.saturating_sub(start_ns);
         if let Some(stall) = &mut life.stalls.longest {
             stall.began_ns = stall.began_ns.saturating_sub(start_ns);
@@ -125,7 +146,7 @@ impl Track {
 
 #[cfg(test)]
 mod tests {
-    use vcc_engine::{Underlay, sys};
+    use vcc_engine::Underlay;
 
     use super::*;
 
@@ -144,14 +165,15 @@ mod tests {
     /// A segment of the guest whose payload begins here.
     fn segment(seq: u32) -> Segment {
         let end = std::net::SocketAddr::from(([10, 0, 0, 1], 1));
-        let (vlan, ack, payload_bytes, ip_ecn) = Default::default();
+        let (vlan, ack, payload_bytes, ip_ecn, macs) = Default::default();
         let flags = sys::TCP_ACK;
-        Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn }
+        Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs }
     }
 
     fn note(track: &mut Track, now_ns: u64, before: &FlowState, after: &FlowState) {
         let segment = segment(before.snd_nxt);
-        let passing = Passing { now_ns, segment: &segment, from_guest: true, before, after };
+        let passing =
+            Passing { now_ns, segment: &segment, syn: None, from_guest: true, before, after };
         track.note(&Params::default(), &passing);
     }
 

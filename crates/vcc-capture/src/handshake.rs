@@ -74,9 +74,9 @@ mod tests {
         let mut handshake = Handshake::default();
         let end = SocketAddr::from(([10, 0, 0, 1], 1));
         for &(now_ns, flags, from_guest) in segments {
-            let (vlan, seq, ack, payload_bytes, ip_ecn) = Default::default();
+            let (vlan, seq, ack, payload_bytes, ip_ecn, macs) = Default::default();
             let segment =
-                Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn };
+                Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs };
             handshake.note(now_ns, &segment, from_guest);
         }
         handshake

@@ -1,46 +1,77 @@
-//! Bytes that a guest has sent and that are not in the capture, or not at first. Bytes that come later were
-//! lost in front of the place of the capture and sent again. Bytes that the peer acknowledges without them
-//! were lost by the capture itself.
+//! Bytes that a guest has sent and that are not in the capture, or not at first. Bytes that come soon were
+//! reordered in front of the place of the capture, later ones lost there and sent again. Bytes that the peer
+//! acknowledges without them were lost by the capture itself.
 
 use vcc_net::seq::{advance, after, before};
+
+/// Bytes that come within this part of a round trip were not sent again: RACK waits for a fourth of one (RFC
+/// 8985, 6.2), and for an ACK before that.
+const REORDERED_PARTS: u64 = 2;
 
 /// Holes of a connection at a time; the oldest gives way, and counts as lost in front.
 const HOLES_MAX: usize = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holes {
-    /// In the order of their sequence numbers: from, and to behind the last byte.
-    open: Vec<(u32, u32)>,
+    /// In the order of their sequence numbers.
+    open: Vec<Hole>,
+    pub reordered_bytes: u64,
     /// Lost in front of the place of the capture.
     pub lost_in_front_bytes: u64,
     /// Lost by the capture.
     pub missing_bytes: u64,
 }
 
+/// From a sequence number to the one behind its last.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    from: u32,
+    to: u32,
+    since_ns: u64,
+}
+
+impl Hole {
+    fn bytes(&self) -> u64 {
+        advance(self.from, self.to).into()
+    }
+}
+
 impl Holes {
-    /// The guest has sent from `seq` to `end`, and the highest number before was `snd_nxt`.
-    pub(crate) fn note_sent(&mut self, snd_nxt: u32, seq: u32, end: u32) {
+    /// The guest has sent from `seq` to `end`, and the highest number before was `snd_nxt`. `rtt_ns`: 0 if it
+    /// is unknown.
+    pub(crate) fn note_sent(
+        &mut self,
+        now_ns: u64,
+        rtt_ns: u64,
+        snd_nxt: u32,
+        (seq, end): (u32, u32),
+    ) {
         if after(seq, snd_nxt) {
             if self.open.len() == HOLES_MAX {
-                let (from, to) = self.open.remove(0);
-                self.lost_in_front_bytes += u64::from(advance(from, to));
+                self.lost_in_front_bytes += self.open.remove(0).bytes();
             }
-            self.open.push((snd_nxt, seq));
+            self.open.push(Hole { from: snd_nxt, to: seq, since_ns: now_ns });
         } else if before(seq, snd_nxt) && !self.open.is_empty() {
-            self.fill(seq, end);
+            self.fill(now_ns, rtt_ns, seq, end);
         }
     }
 
-    fn fill(&mut self, seq: u32, end: u32) {
+    fn fill(&mut self, now_ns: u64, rtt_ns: u64, seq: u32, end: u32) {
         let mut left = Vec::with_capacity(self.open.len());
-        for &(from, to) in &self.open {
-            let (first, last) = (max(from, seq), min(to, end));
-            if !before(first, last) {
-                left.push((from, to));
+        for &hole in &self.open {
+            let filled = Hole { from: max(hole.from, seq), to: min(hole.to, end), ..hole };
+            if !before(filled.from, filled.to) {
+                left.push(hole);
                 continue;
             }
-            self.lost_in_front_bytes += u64::from(advance(first, last));
-            left.extend([(from, first), (last, to)].into_iter().filter(|(from, to)| from != to));
+            let is_reordered = now_ns - hole.since_ns < rtt_ns / REORDERED_PARTS;
+            let counted = match is_reordered {
+                true => &mut self.reordered_bytes,
+                false => &mut self.lost_in_front_bytes,
+            };
+            *counted += filled.bytes();
+            let parts = [Hole { to: filled.from, ..hole }, Hole { from: filled.to, ..hole }];
+            left.extend(parts.into_iter().filter(|part| part.from != part.to));
         }
         left.truncate(HOLES_MAX);
         self.open = left;
@@ -50,11 +81,11 @@ impl Holes {
     pub(crate) fn note_acked(&mut self, ack: u32, unseen_bytes: u32) {
         self.missing_bytes += u64::from(unseen_bytes);
         let missing_bytes = &mut self.missing_bytes;
-        self.open.retain_mut(|(from, to)| {
-            let acked = min(*to, ack);
-            *missing_bytes += u64::from(advance(*from, acked));
-            *from = max(*from, acked);
-            from != to
+        self.open.retain_mut(|hole| {
+            let acked = min(hole.to, ack);
+            *missing_bytes += u64::from(advance(hole.from, acked));
+            hole.from = max(hole.from, acked);
+            hole.from != hole.to
         });
     }
 }
@@ -72,16 +103,22 @@ mod tests {
     use super::*;
 
     const BASE: u32 = u32::MAX - 150;
+    const MS: u64 = 1_000_000;
 
     fn at(offset: u32) -> u32 {
         BASE.wrapping_add(offset)
     }
 
+    /// Ten ms later than the hole, on a path of 15 ms.
+    fn send(holes: &mut Holes, snd_nxt: u32, seq: u32, end: u32) {
+        holes.note_sent(10 * MS, 15 * MS, at(snd_nxt), (at(seq), at(end)));
+    }
+
     /// Of a hole from 100 to 300, with a segment to 400 behind it.
     fn with_hole() -> Holes {
         let mut holes = Holes::default();
-        holes.note_sent(at(0), at(0), at(100));
-        holes.note_sent(at(100), at(300), at(400));
+        holes.note_sent(0, 0, at(0), (at(0), at(100)));
+        holes.note_sent(0, 0, at(100), (at(300), at(400)));
         holes
     }
 
@@ -92,12 +129,20 @@ mod tests {
     #[test]
     fn what_comes_later_was_lost_in_front() {
         let mut holes = with_hole();
-        holes.note_sent(at(400), at(150), at(250));
+        send(&mut holes, 400, 150, 250);
         assert_eq!(counted(&holes), (100, 0, 2));
-        holes.note_sent(at(400), at(0), at(400));
+        send(&mut holes, 400, 0, 400);
         assert_eq!(counted(&holes), (200, 0, 0));
         holes.note_acked(at(400), 0);
         assert_eq!(counted(&holes), (200, 0, 0));
+        assert_eq!(holes.reordered_bytes, 0);
+    }
+
+    #[test]
+    fn what_comes_at_once_was_reordered() {
+        let mut holes = with_hole();
+        holes.note_sent(7 * MS, 15 * MS, at(400), (at(100), at(300)));
+        assert_eq!((holes.reordered_bytes, counted(&holes)), (200, (0, 0, 0)));
     }
 
     #[test]
@@ -107,7 +152,7 @@ mod tests {
         assert_eq!(counted(&holes), (0, 0, 1));
         holes.note_acked(at(250), 0);
         assert_eq!(counted(&holes), (0, 150, 1));
-        holes.note_sent(at(400), at(250), at(300));
+        send(&mut holes, 400, 250, 300);
         holes.note_acked(at(500), 100);
         assert_eq!(counted(&holes), (50, 250, 0));
     }
@@ -116,7 +161,7 @@ mod tests {
     fn holes_are_bounded() {
         let mut holes = Holes::default();
         for number in 0..100 {
-            holes.note_sent(at(number * 20), at(number * 20 + 10), at(number * 20 + 20));
+            send(&mut holes, number * 20, number * 20 + 10, number * 20 + 20);
         }
         assert_eq!(counted(&holes), (840, 0, HOLES_MAX));
         holes.note_acked(at(2000), 0);

@@ -3,17 +3,15 @@
 use vcc_domain::{Frame, TcpHeader};
 use vcc_engine::sys;
 use vcc_frames::{Packet, options};
-use vcc_net::wire::{ETHERTYPE_VLAN, TCP_BYTES, read_u32};
+use vcc_net::wire::ETHERTYPE_VLAN;
 
+use crate::options::Options;
 use crate::segment::Segment;
 
 /// The MSS of Ethernet. A port adopts larger segments as it sees them.
 const MSS_BYTES: u16 = 1460;
 /// The largest, so that no window looks smaller than it is (RFC 7323, 2.3).
 const WSCALE: u8 = 14;
-const TIMESTAMPS_KIND: u8 = 8;
-const END_KIND: u8 = 0;
-const NOP_KIND: u8 = 1;
 
 /// SYN, SYN-ACK and ACK in front of a segment, with whether the segment's sender sends it. SACK is
 /// assumed; ECN and timestamps are, if the segment has them.
@@ -27,7 +25,7 @@ pub(crate) fn handshake(
     let (opener, acceptor) = if from_opener { (from, to) } else { (to, from) };
     let (first, second) = (segment.seq.wrapping_sub(1), segment.ack.wrapping_sub(1));
     let (opener_iss, acceptor_iss) = if from_opener { (first, second) } else { (second, first) };
-    let timestamps = timestamps(frame, header);
+    let timestamps = Options::read(frame, header).timestamps();
     let has_ecn = segment.ip_ecn != 0;
     let build = |from_opener_now: bool, flags: u32, ecn_flags: u32| {
         let (from, to) = if from_opener_now { (opener, acceptor) } else { (acceptor, opener) };
@@ -44,7 +42,7 @@ pub(crate) fn handshake(
                 options::sack_permitted(),
             ]);
         }
-        if let Some((value, echo)) = timestamps {
+        if let Some([value, echo]) = timestamps {
             let is_senders = from_opener_now == from_opener;
             let (value, echo) = if is_senders { (value, echo) } else { (echo, value) };
             parts.push(options::timestamps(value, if flags == sys::TCP_SYN { 0 } else { echo }));
@@ -65,22 +63,6 @@ pub(crate) fn handshake(
         build(false, sys::TCP_SYN | sys::TCP_ACK, sys::TCP_ECE),
         build(true, sys::TCP_ACK, 0),
     ]
-}
-
-/// Value and echo (RFC 7323, 3).
-fn timestamps(frame: &Frame, header: &TcpHeader) -> Option<(u32, u32)> {
-    let mut options = frame.bytes.get(header.at + TCP_BYTES..header.end)?;
-    loop {
-        match options {
-            [END_KIND, ..] | [] => return None,
-            [NOP_KIND, rest @ ..] => options = rest,
-            [TIMESTAMPS_KIND, 10, value @ ..] if value.len() >= 8 => {
-                return Some((read_u32(value, 0), read_u32(value, 4)));
-            }
-            [_, length, ..] => options = options.get(usize::from(*length).max(2)..)?,
-            [_] => return None,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -115,19 +97,20 @@ mod tests {
                     let segment = Segment::read(&frame, &header);
                     assert_eq!(is_senders, segment.from == from);
                     assert_eq!(segment.vlan, Some(5));
-                    (segment.flags, segment.seq, segment.ack, timestamps(&frame, &header))
+                    let timestamps = Options::read(&frame, &header).timestamps();
+                    (segment.flags, segment.seq, segment.ack, timestamps)
                 });
             let (ecn_setup, ecn) = if traffic_class == 0 { (0, 0) } else { (0xc0, 0x40) };
             let expected = match from_opener {
                 true => [
-                    (sys::TCP_SYN, u32::MAX, 0, Some((70, 0))),
-                    (sys::TCP_SYN | sys::TCP_ACK, 9000, 0, Some((60, 70))),
-                    (sys::TCP_ACK, 0, 9001, Some((70, 60))),
+                    (sys::TCP_SYN, u32::MAX, 0, Some([70, 0])),
+                    (sys::TCP_SYN | sys::TCP_ACK, 9000, 0, Some([60, 70])),
+                    (sys::TCP_ACK, 0, 9001, Some([70, 60])),
                 ],
                 false => [
-                    (sys::TCP_SYN | ecn_setup, 9000, 0, Some((60, 0))),
-                    (sys::TCP_SYN | sys::TCP_ACK | ecn, u32::MAX, 9001, Some((70, 60))),
-                    (sys::TCP_ACK, 9001, 0, Some((60, 70))),
+                    (sys::TCP_SYN | ecn_setup, 9000, 0, Some([60, 0])),
+                    (sys::TCP_SYN | sys::TCP_ACK | ecn, u32::MAX, 9001, Some([70, 60])),
+                    (sys::TCP_ACK, 9001, 0, Some([60, 70])),
                 ],
             };
             assert_eq!(read, expected);

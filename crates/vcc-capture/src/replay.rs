@@ -180,7 +180,7 @@ impl Replay {
         if side.joins {
             watched.join(side, &segment, frame, &header);
         }
-        let Some((state, begins)) = watched.pass(side, &segment, frame) else { return };
+        let Some((state, begins)) = watched.pass(side, &segment, &header, frame) else { return };
         self.begun += usize::from(begins);
         let (elapsed_ns, Side { key, from_guest, .. }) = (watched.elapsed_ns(), side);
         observe(&Passed { place: index, elapsed_ns, key, from_guest, segment, state: &state });

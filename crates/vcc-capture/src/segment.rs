@@ -18,7 +18,12 @@ pub struct Segment {
     pub payload_bytes: u32,
     /// The ECN field of its IP header.
     pub ip_ecn: u8,
+    /// Of its frame: the source, and the destination. 0, if the capture has none.
+    pub macs: [Mac; 2],
 }
+
+/// An Ethernet address.
+pub type Mac = [u8; MAC_BYTES];
 
 /// The flags below the data offset, reserved ones included.
 const FLAGS: u32 = 0xfff;
@@ -56,6 +61,7 @@ impl Segment {
                 // The traffic class lies across the first two bytes.
                 true => bytes[ip_at + 1] >> 4 & ECN,
             },
+            macs: [MAC_BYTES, 0].map(|at| bytes[at..].first_chunk().copied().unwrap_or_default()),
         }
     }
 
@@ -97,9 +103,9 @@ mod tests {
                     let flags = u32::from(packet.flags);
                     let frame = Frame::full(Packet { tags: tags.clone(), ..packet }.frame());
                     let header = frame.tcp_header().expect("TCP");
-                    let payload_bytes = 5;
+                    let (payload_bytes, macs) = (5, [vcc_frames::MACS[1], vcc_frames::MACS[0]]);
                     let segment =
-                        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn };
+                        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs };
                     assert_eq!(Segment::read(&frame, &header), segment);
                     assert_eq!(segment.opens(), flags == sys::TCP_SYN);
                 }

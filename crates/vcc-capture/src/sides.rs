@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use foldhash::fast::RandomState;
 use vcc_engine::{FlowKey, sys};
 
-use crate::segment::Segment;
+use crate::segment::{Mac, Segment};
 
 /// Two ends in order, and their VLAN.
 type Pair = (SocketAddr, SocketAddr, Option<u16>);
 
 /// An end that is a guest's, by the user's words; None: they are not given.
-pub(crate) type IsGuest = dyn Fn(SocketAddr) -> bool + Send;
+pub(crate) type IsGuest = dyn Fn(SocketAddr, Mac) -> bool + Send;
 
 /// The connections of which any segment was seen, by their ends.
 #[derive(Default)]
@@ -61,8 +61,8 @@ impl Sides {
         max: usize,
         is_opening: impl Fn(&FlowKey) -> bool,
     ) -> Option<Side> {
-        let Segment { from, to, vlan, .. } = *segment;
-        let named = is_guest.map(|is_guest| (is_guest(from), is_guest(to)));
+        let Segment { from, to, vlan, macs: [from_mac, to_mac], .. } = *segment;
+        let named = is_guest.map(|is_guest| (is_guest(from, from_mac), is_guest(to, to_mac)));
         if named == Some((false, false)) {
             return None;
         }
@@ -121,8 +121,8 @@ mod tests {
     fn segment(from: &str, to: &str, opens: bool) -> Segment {
         let [from, to] = [from, to].map(|end| end.parse().expect("an end"));
         let flags = if opens { sys::TCP_SYN } else { sys::TCP_ACK };
-        let (vlan, seq, ack, payload_bytes, ip_ecn) = Default::default();
-        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn }
+        let (vlan, seq, ack, payload_bytes, ip_ecn, macs) = Default::default();
+        Segment { from, to, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs }
     }
 
     const A: &str = "10.0.0.1:40000";
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_user_names_guests() {
         let mut sides = Sides::default();
-        let is_guest = |end: SocketAddr| end.port() == 80;
+        let is_guest = |end: SocketAddr, _: Mac| end.port() == 80;
         let mut judge = |from, to, opens| {
             let side = sides.judge(&segment(from, to, opens), Some(&is_guest), 9, |_| false);
             side.map(|side| side.from_guest)

@@ -117,9 +117,10 @@ mod tests {
 
     fn longest(silence_ns: u64, before: &FlowState, seq: u32, from_guest: bool) -> Option<Cause> {
         let end = SocketAddr::from(([10, 0, 0, 1], 1));
-        let (vlan, ack, ip_ecn) = Default::default();
+        let (vlan, ack, ip_ecn, macs) = Default::default();
         let (flags, payload_bytes) = (sys::TCP_ACK, 100);
-        let segment = Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn };
+        let segment =
+            Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs };
         let mut stalls = Stalls::default();
         stalls.note((7, 7 + silence_ns), before, &segment, from_guest);
         assert_eq!(stalls.total_ns, stalls.longest.map_or(0, |stall| stall.lasted_ns));
@@ -154,8 +155,9 @@ mod tests {
     fn the_longest_is_kept() {
         let mut stalls = Stalls::default();
         let end = SocketAddr::from(([10, 0, 0, 1], 1));
-        let (vlan, seq, ack, flags, payload_bytes, ip_ecn) = Default::default();
-        let segment = Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn };
+        let (vlan, seq, ack, flags, payload_bytes, ip_ecn, macs) = Default::default();
+        let segment =
+            Segment { from: end, to: end, vlan, seq, ack, flags, payload_bytes, ip_ecn, macs };
         for (seen_ms, now_ms) in [(0, 300), (300, 400), (400, 900), (900, 1150)] {
             stalls.note((seen_ms * MS, now_ms * MS), &state(|_| {}), &segment, false);
         }

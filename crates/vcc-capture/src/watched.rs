@@ -12,6 +12,7 @@ use crate::connection::{Connection, Passing, Track};
 use crate::joining;
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side, Sides};
+use crate::syn::Syn;
 use crate::treatment::Treatment;
 
 /// The payload of a full segment on Ethernet, where the connection is unknown.
@@ -98,12 +99,14 @@ impl Watched {
         &mut self,
         side: Side,
         segment: &Segment,
+        header: &TcpHeader,
         frame: &mut Frame,
     ) -> Option<(FlowState, bool)> {
         let Side { from_guest, key, .. } = side;
         let now_ns = self.clock.now_ns();
         let before = self.port.flow(&key).copied();
         frame.gso_size = gso_size(before.as_ref(), segment.payload_bytes);
+        let syn = segment.has(sys::TCP_SYN).then(|| Syn::read(frame, header, segment));
         self.pass_frame(from_guest, frame);
         self.collect(now_ns);
         let after = self.port.flow(&key).copied()?;
@@ -119,7 +122,7 @@ impl Watched {
             begins = true;
             Track::begin(now_ns, false)
         });
-        let passing = Passing { now_ns, segment, from_guest, before: &before, after: &after };
+        let passing = Passing { now_ns, segment, syn, from_guest, before: &before, after: &after };
         track.note(self.treatment.params_of(&after), &passing);
         Some((after, begins))
     }

@@ -3,7 +3,7 @@
 use vcc_domain::{Frame, TcpHeader};
 use vcc_net::wire::*;
 
-use super::options::Options;
+use crate::options::Options;
 
 pub(crate) const FIN: u16 = 0x001;
 pub(crate) const SYN: u16 = 0x002;
@@ -72,7 +72,7 @@ impl Captured {
         let end = end.clamp(header.end, bytes.len().max(header.end));
         let tcp = &bytes[header.at..];
         let word = read_u16(tcp, TCP_OFFSET_FLAGS_AT);
-        let options = Options::new(&bytes[header.at + TCP_BYTES..header.end]);
+        let options = Options::read(frame, header);
         let kept = header.end..end.min(captured_bytes).max(header.end);
         Self {
             offset: 0,

@@ -4,7 +4,7 @@ use super::captured::*;
 use super::change::Change;
 use super::face::Direction;
 use super::field::Field;
-use super::options::{self, TcpOption};
+use crate::options::{self, TcpOption};
 
 /// What a segment was in front of the port, and is behind it. Either may be a part of the other's
 /// super-segment.
@@ -228,9 +228,9 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use vcc_frames::options as tcp;
 
-    use super::super::options::Options;
     use super::super::testing::captured;
     use super::*;
+    use crate::options::Options;
 
     type Edit = fn(&mut Captured);
 

@@ -19,7 +19,6 @@ mod headers;
 mod lane;
 mod likeness;
 mod median;
-mod options;
 mod order;
 mod pairs;
 mod payload;
@@ -147,7 +146,12 @@ impl Comparison {
 
     fn pass(&mut self, face: Face, segment: &Segment, mut captured: Captured) {
         let (ends, from_first) = ends(segment);
-        let named = self.is_guest.as_ref().map(|is_guest| [is_guest(ends.0), is_guest(ends.1)]);
+        let [from_mac, to_mac] = segment.macs;
+        let macs = if from_first { [from_mac, to_mac] } else { [to_mac, from_mac] };
+        let named = self
+            .is_guest
+            .as_ref()
+            .map(|is_guest| [is_guest(ends.0, macs[0]), is_guest(ends.1, macs[1])]);
         if named == Some([false, false]) {
             self.seen[face].others += 1;
             return;

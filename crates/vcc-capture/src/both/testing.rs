@@ -1,7 +1,7 @@
 //! Segments for tests.
 
 use super::captured::{ACK, Captured, IpFields};
-use super::options::Options;
+use crate::options::Options;
 
 /// An ACK, changed.
 pub(crate) fn captured(change: impl FnOnce(&mut Captured)) -> Captured {

@@ -403,11 +403,11 @@ fn connections_and_guests_are_chosen() {
         read_in_step(readers, &mut comparison, &mut |_, problem| panic!("{problem}"));
         comparison.end()
     };
-    let none = outcome(Comparison::new(100, Some(Box::new(|_| false))));
+    let none = outcome(Comparison::new(100, Some(Box::new(|_, _| false))));
     assert_eq!((none.connections.len(), none.seen.guest.others), (0, 48));
     let full = outcome(Comparison::new(0, None));
     assert_eq!((full.connections.len(), full.seen.fabric.left_out), (0, 48));
-    let swapped = outcome(Comparison::new(100, Some(Box::new(|end| end.port() == 80))));
+    let swapped = outcome(Comparison::new(100, Some(Box::new(|end, _| end.port() == 80))));
     assert_eq!(swapped.connections[0].guest.port(), 80);
     assert!(swapped.total.errors > 0, "windows that no port translates in this direction");
     assert!(swapped.differences.iter().all(|it| it.direction == Direction::ToGuest

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use vcc_capture::testing::{Style, Timed, pcap, talk};
-use vcc_capture::{Capture, Packet, Replay, Replayed, Treatment};
+use vcc_capture::{Capture, Mac, Packet, Replay, Replayed, Treatment};
 use vcc_engine::{FlowKey, Stage, sys};
 use vcc_frames::Packet as Segment;
 
@@ -16,11 +16,15 @@ fn end(text: &str) -> SocketAddr {
 }
 
 fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Replayed {
+    let is_guest = guest.map(|guest| -> IsGuest { Box::new(move |end, _| end == guest) });
+    read_with(packets, max, is_guest)
+}
+
+type IsGuest = Box<dyn Fn(SocketAddr, Mac) -> bool + Send>;
+
+fn read_with(packets: &[Timed<Segment>], max: usize, is_guest: Option<IsGuest>) -> Replayed {
     let frames = vcc_capture::testing::frames(packets);
     let file = pcap(Style::default(), 1, &frames);
-    let is_guest = guest.map(|guest| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
-        Box::new(move |end: SocketAddr| end == guest)
-    });
     let mut replay = Replay::new(Treatment::from_params(shadow()), max, is_guest);
     let mut capture = Capture::open(&file[..]).expect("a capture");
     let mut packet = Packet::default();
@@ -127,4 +131,22 @@ fn the_user_names_the_guest() {
     let key = |port| FlowKey::new(end(PEER), ([10, 0, 0, 2], port).into(), None);
     assert_eq!(keys, [key(1), key(2)]);
     assert_eq!(seen.connections[0].life.sent_bytes, 1, "its FIN");
+}
+
+/// It accepts the connection, and is named by its Ethernet address.
+#[test]
+fn the_user_names_the_guest_by_its_device() {
+    let macs = [[2, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 9]];
+    let mut packets = talk_at(40_000, 0);
+    for (_, packet) in &mut packets {
+        let [of_opener, of_guest] = macs;
+        packet.macs =
+            if packet.from == end(PEER) { [of_opener, of_guest] } else { [of_guest, of_opener] };
+    }
+    let is_guest = |mac| -> IsGuest { Box::new(move |_, at| at == mac) };
+    let seen = read_with(&packets, 9, Some(is_guest(macs[1])));
+    let [only] = &seen.connections[..] else { panic!("one connection") };
+    assert_eq!(only.key.guest(), end(PEER));
+    let seen = read_with(&packets, 9, Some(is_guest([2; 6])));
+    assert_eq!((seen.connections.len(), seen.others), (0, 48));
 }

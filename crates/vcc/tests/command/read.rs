@@ -247,6 +247,7 @@ fn connections_are_chosen() {
         ("--stage closed --with retransmissions", 1),
         ("--with marks", 0),
         ("--ecn guest", 0),
+        ("--guest 02:00:00:00:00:99", 0),
         ("--since 0.05", 1),
         ("--since 5", 0),
     ] {
@@ -262,6 +263,7 @@ fn all_that_is_known_of_a_connection() {
     for part in [
         "10.0.0.2:40000 to 192.0.2.9:80, in a.pcap:\n",
         "  Limited by, over time",
+        "  Guest's SYN            MSS 1000, no scale, no SACK, no timestamps, no ECN\n",
         "  Sent                   19.5 KiB\n",
         "  Peer's handshake       20.0 ms\n",
         "captured at the guest: 0 % of the handshake's round trip",

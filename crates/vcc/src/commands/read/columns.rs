@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use vcc_capture::Life;
+use vcc_capture::{ECN_FLAGS, Life, Syn};
 use vcc_engine::Limit;
 use vcc_view::Unit::{Bytes, Count, Fraction, Text, Us};
 use vcc_view::{FLOW_COLUMNS, FlowView, Shown};
@@ -60,6 +60,29 @@ pub static MORE: &[Column] = &[
         "the part of SENT that was lost in front of the place of the capture, and sent again",
     )
     .given(|row| row.life.lost_in_front_bytes > 0),
+    Column::new(
+        "Reordered",
+        "reordered_bytes",
+        Bytes,
+        |row| row.life.reordered_bytes.into(),
+        "the part of SENT that came behind later bytes within half a round trip",
+    )
+    .given(|row| row.life.reordered_bytes > 0),
+    Column::new(
+        "Recoveries",
+        "recoveries",
+        Count,
+        |row| u64::from(row.life.recoveries).into(),
+        "how often fast recovery began",
+    ),
+    Column::new(
+        "Timeouts",
+        "timeouts",
+        Count,
+        |row| u64::from(row.life.timeouts).into(),
+        "how often the guest retransmitted after a timeout",
+    )
+    .given(|row| row.life.timeouts > 0),
     Column::new(
         "Missing",
         "missing_bytes",
@@ -152,13 +175,41 @@ impl Row {
     }
 }
 
+/// What an end has offered in its SYN or SYN-ACK.
+#[derive(Serialize)]
+struct Offer {
+    mss_bytes: Option<u16>,
+    scale: Option<u8>,
+    sack: bool,
+    timestamps: bool,
+    ecn_flags: String,
+}
+
+impl From<Syn> for Offer {
+    fn from(syn: Syn) -> Self {
+        Self {
+            mss_bytes: syn.mss_bytes,
+            scale: syn.scale,
+            sack: syn.permits_sack,
+            timestamps: syn.has_timestamps,
+            ecn_flags: ecn_flags(&syn),
+        }
+    }
+}
+
+/// Their names, such as "CWR ECE".
+pub fn ecn_flags(syn: &Syn) -> String {
+    let set = ECN_FLAGS.iter().filter(|(_, flag)| syn.ecn_flags & flag != 0);
+    set.map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+}
+
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len() + 2))?;
+        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len() + 4))?;
         for column in FLOW_COLUMNS {
             map.serialize_entry(column.key, &(column.value)(&self.flow))?;
         }
@@ -166,6 +217,8 @@ impl Serialize for Row {
             map.serialize_entry(column.key, &(column.value)(self))?;
         }
         map.serialize_entry("has_syn", &!self.life.is_joined)?;
+        map.serialize_entry("guest_syn", &self.life.guest_syn.map(Offer::from))?;
+        map.serialize_entry("peer_syn", &self.life.peer_syn.map(Offer::from))?;
         let limits: BTreeMap<&str, f64> = self.limits().collect();
         map.serialize_entry("limited_by_share", &limits)?;
         map.end()

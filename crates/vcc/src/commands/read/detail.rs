@@ -1,11 +1,11 @@
 //! One connection, with all that is known of it.
 
-use vcc_capture::{Cause, Stall};
+use vcc_capture::{Cause, Stall, Syn};
 use vcc_command::table;
 use vcc_view::Unit::Text;
 use vcc_view::{Value, rows, units};
 
-use super::columns::{MORE, Row};
+use super::columns::{MORE, Row, ecn_flags};
 
 pub fn text(row: &Row) -> String {
     let id = row.flow.id();
@@ -13,6 +13,9 @@ pub fn text(row: &Row) -> String {
     let more = MORE.iter().map(|column| (column.name, column.unit.alone(&(column.value)(row))));
     let mut lines: Vec<_> =
         rows(&row.flow).into_iter().chain(more).filter(|(_, value)| *value != unknown).collect();
+    for (name, syn) in [("Guest's SYN", row.life.guest_syn), ("Peer's SYN", row.life.peer_syn)] {
+        lines.extend(syn.map(|syn| (name, syn_text(&syn))));
+    }
     lines.push(("Limited by, over time", limits(row)));
     if let Some(stall) = row.life.stalls.longest {
         lines.push(("The longest stall", stall_text(&stall)));
@@ -22,6 +25,28 @@ pub fn text(row: &Row) -> String {
         lines.push(("SYN", text.into()));
     }
     format!("{} to {}, in {}:\n{}", id.guest, id.peer, row.flow.port, table::pairs(&lines))
+}
+
+fn syn_text(syn: &Syn) -> String {
+    let number = |name: &str, value: Option<u16>| match value {
+        Some(value) => format!("{name} {value}"),
+        None => format!("no {name}"),
+    };
+    let option = |name: &str, is_there: bool| {
+        if is_there { name.to_owned() } else { format!("no {name}") }
+    };
+    let ecn = match ecn_flags(syn) {
+        flags if flags.is_empty() => "no ECN".to_owned(),
+        flags => format!("ECN ({flags})"),
+    };
+    let parts = [
+        number("MSS", syn.mss_bytes),
+        number("scale", syn.scale.map(u16::from)),
+        option("SACK", syn.permits_sack),
+        option("timestamps", syn.has_timestamps),
+        ecn,
+    ];
+    parts.join(", ")
 }
 
 fn limits(row: &Row) -> String {

@@ -3,6 +3,7 @@ mod columns;
 mod detail;
 mod file;
 mod follow;
+mod guest;
 mod hosts;
 mod picture;
 mod progress;
@@ -16,11 +17,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use vcc_capture::{Content, Passed, Replay, Treatment};
+use vcc_capture::{Content, Mac, Passed, Replay, Treatment};
 use vcc_command::{output, seconds};
 use vcc_engine::{Params, Underlay};
 use vcc_policy::Policy;
-use vcc_view::{End, Filter};
+use vcc_view::Filter;
 
 use super::flows::table;
 use super::flows::watch::Screen;
@@ -30,6 +31,7 @@ use crate::interrupt;
 use columns::{MORE, Row};
 use file::{Input, Outcome};
 use follow::Growing;
+use guest::Guest;
 use picture::Picture;
 use progress::Progress;
 
@@ -62,10 +64,10 @@ pub struct Arguments {
                                 "reverse", "top", "explain", "hosts", "follow", "plot"])]
     both: Vec<PathBuf>,
 
-    /// The guests, at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS [default: the end that
+    /// The guests, at ADDRESS, ADDRESS:PORT, :PORT, in the network ADDRESS/BITS, or at the Ethernet address MAC [default: the end that
     /// opens a connection is its guest]
     #[arg(long, value_name = "END", value_delimiter = ',')]
-    guest: Vec<End>,
+    guest: Vec<Guest>,
 
     /// The congestion control whose window is computed
     #[arg(long, value_name = "NAME", default_value_t)]
@@ -261,10 +263,10 @@ fn replay(arguments: &Arguments, treatment: &Treatment) -> Replay {
 }
 
 /// None: the user has named no guest.
-fn is_guest(arguments: &Arguments) -> Option<Box<dyn Fn(SocketAddr) -> bool + Send>> {
+fn is_guest(arguments: &Arguments) -> Option<Box<dyn Fn(SocketAddr, Mac) -> bool + Send>> {
     let guests = arguments.guest.clone();
-    (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr) -> bool + Send> {
-        Box::new(move |end| guests.iter().any(|guest| guest.matches(end)))
+    (!guests.is_empty()).then(|| -> Box<dyn Fn(SocketAddr, Mac) -> bool + Send> {
+        Box::new(move |end, mac| guests.iter().any(|guest| guest.is(end, mac)))
     })
 }
 

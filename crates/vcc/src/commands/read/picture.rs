@@ -11,6 +11,7 @@ use vcc_net::seq;
 use vcc_port::{Flow, TraceEvent};
 use vcc_view::{End, limit};
 
+use super::guest::Guest;
 use crate::commands::trace::plot;
 use crate::commands::trace::sequence::Sequence;
 use crate::commands::trace::series::Series;
@@ -19,7 +20,7 @@ const NS_PER_US: u64 = 1000;
 
 pub struct Picture {
     path: PathBuf,
-    guests: Vec<End>,
+    guests: Vec<Guest>,
     peers: Vec<End>,
     /// File, place and key of the connection that is drawn: the first that the ends admit.
     drawn: Option<(usize, usize, FlowKey)>,
@@ -37,7 +38,7 @@ pub struct Picture {
 impl Picture {
     /// # Errors
     /// The file cannot be written.
-    pub fn begin(path: &Path, guests: &[End], peers: &[End]) -> anyhow::Result<Self> {
+    pub fn begin(path: &Path, guests: &[Guest], peers: &[End]) -> anyhow::Result<Self> {
         File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
@@ -55,8 +56,10 @@ impl Picture {
 
     pub fn note(&mut self, file: usize, passed: &Passed, params: &Params) {
         let key = passed.key;
-        let admits = |ends: &[End], at| ends.is_empty() || ends.iter().any(|end| end.matches(at));
-        if !admits(&self.guests, key.guest()) || !admits(&self.peers, key.peer()) {
+        let (guests, peers) = (&self.guests, &self.peers);
+        let is_guest = guests.is_empty() || guests.iter().any(|it| it.may_be(key.guest()));
+        let is_peer = peers.is_empty() || peers.iter().any(|it| it.matches(key.peer()));
+        if !is_guest || !is_peer {
             return;
         }
         let connection = (file, passed.place, key);

@@ -1,11 +1,13 @@
 //! The TCP options of a segment.
 
-use vcc_net::wire::{read_u16, read_u32};
+use vcc_domain::{Frame, TcpHeader};
+use vcc_net::wire::{TCP_BYTES, read_u16, read_u32};
 
 const END: u8 = 0;
 const NOP: u8 = 1;
 pub(crate) const MSS: u8 = 2;
 pub(crate) const SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
 const TIMESTAMPS: u8 = 8;
 /// RFC 8684.
 pub(crate) const MPTCP: u8 = 30;
@@ -41,6 +43,10 @@ impl TcpOption<'_> {
 pub(crate) struct Options(Vec<u8>);
 
 impl Options {
+    pub(crate) fn read(frame: &Frame, header: &TcpHeader) -> Self {
+        Self::new(frame.bytes.get(header.at + TCP_BYTES..header.end).unwrap_or_default())
+    }
+
     pub(crate) fn new(bytes: &[u8]) -> Self {
         Self(bytes.to_vec())
     }
@@ -88,6 +94,14 @@ impl Options {
     /// TSval and TSecr.
     pub(crate) fn timestamps(&self) -> Option<[u32; 2]> {
         self.value(TIMESTAMPS, 8).map(|value| [read_u32(value, 0), read_u32(value, 4)])
+    }
+
+    pub(crate) fn mss_bytes(&self) -> Option<u16> {
+        self.value(MSS, 2).map(|value| read_u16(value, 0))
+    }
+
+    pub(crate) fn permits_sack(&self) -> bool {
+        self.value(SACK_PERMITTED, 0).is_some()
     }
 
     pub(crate) fn scale(&self) -> Option<u8> {
