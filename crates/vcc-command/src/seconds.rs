@@ -7,6 +7,10 @@ pub fn from_a_tenth(text: &str) -> Result<Duration, String> {
     within(text, 0.1..=86_400.0, "0.1 or more")
 }
 
+pub fn from_a_hundredth(text: &str) -> Result<Duration, String> {
+    within(text, 0.01..=86_400.0, "0.01 or more")
+}
+
 pub fn from_zero(text: &str) -> Result<Duration, String> {
     within(text, 0.0..=1e9, "0 or more")
 }

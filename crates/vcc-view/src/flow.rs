@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vcc_domain::BufferShare;
-use vcc_engine::{FlowState, Limit, Params, Underlay, sys};
+use vcc_engine::{FlowState, Limit, Mode, Params, Underlay, sys};
 use vcc_port::{Flow, FlowId};
 
 use crate::cpu::GuestCpu;
@@ -36,6 +36,8 @@ pub struct FlowView {
     /// With the open wait for the guest.
     pub state: FlowState,
     pub limit: Limit,
+    /// None if only another version of vcc has it.
+    pub mode: Option<Mode>,
     /// Its treatment has `act = "hold"`.
     pub holds: bool,
     /// Of the buffer of its port; None at a port in the kernel, which has none.
@@ -66,6 +68,7 @@ impl FlowView {
             port: place.port.clone(),
             tenant: place.tenant.clone(),
             limit: flow.state.limited_by(params, leaving_bytes, now_us),
+            mode: Mode::from_number(params.0.mode),
             holds: u32::from(params.0.act) == sys::ACT_HOLD,
             is_current: rule.as_ref().is_some_and(|rule| rule.is_current),
             rule: rule.map(|rule| rule.name),
@@ -75,6 +78,16 @@ impl FlowView {
             cpu: None,
             rates: None,
         }
+    }
+
+    /// In shadow mode, vcc computes the underlay's window and shows the guest the peer's.
+    pub fn is_shadow(&self) -> bool {
+        self.mode == Some(Mode::Shadow)
+    }
+
+    /// The window that the underlay would show, in shadow mode.
+    pub fn would_show_bytes(&self) -> Option<u64> {
+        self.state.cwnd_bytes().filter(|_| self.is_shadow())
     }
 
     pub fn id(&self) -> &FlowId {

@@ -1,5 +1,7 @@
 //! Every column of flows. A new one is one entry here.
 
+use vcc_engine::Mode;
+
 use crate::column::{self, Page};
 use crate::delay;
 use crate::flow::FlowView;
@@ -66,6 +68,16 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .sort("underlay")
     .top(13, None)
     .page(Page::Table),
+    Column::new(
+        "Mode",
+        "mode",
+        Text,
+        |flow| flow.mode.map(Mode::name).into(),
+        "the mode of its treatment: in `shadow` mode, vcc computes everything and changes nothing",
+    )
+    .given(|flow| matches!(flow.mode, Some(Mode::Shadow | Mode::Ignore)))
+    .sort("mode")
+    .page(Page::Detail),
     Column::new(
         "Rule",
         "rule",
@@ -171,6 +183,16 @@ pub static FLOW_COLUMNS: &[Column] = &[
     .sort("window")
     .top(3, Some('w'))
     .page(Page::Table),
+    Column::new(
+        "Would show",
+        "would_show_bytes",
+        Bytes,
+        |flow| flow.would_show_bytes().into(),
+        "in shadow mode: the window that the underlay would have shown instead",
+    )
+    .given(FlowView::is_shadow)
+    .sort("would-show")
+    .page(Page::Detail),
     Column::new(
         "Window of the peer",
         "window_received_bytes",

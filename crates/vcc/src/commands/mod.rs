@@ -20,6 +20,7 @@ pub mod status;
 mod tenants;
 pub mod top;
 pub mod trace;
+pub mod trial;
 pub mod underlay;
 pub mod upgrade;
 

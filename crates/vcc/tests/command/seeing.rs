@@ -163,3 +163,31 @@ fn a_watch_prints_rates_again_and_again() {
         assert!(watch.wait().expect("its end").success());
     });
 }
+
+#[test]
+fn a_trial_says_what_the_underlay_would_limit() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port --mode shadow --underlay dctcp --initial-window-segments 2").well();
+        let none = vcc("trial --duration 0.2").complaint(1);
+        assert!(none.contains("no connection in shadow mode was seen"), "{none}");
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let table = vcc("flows").well();
+        assert!(table.contains("MODE") && table.contains("WOULD-SHOW"), "{table}");
+        let flows: Value = serde_json::from_str(&vcc("flows --json").well()).expect("JSON");
+        assert_eq!(flows[0]["mode"], "shadow");
+        assert!(flows[0]["would_show_bytes"].as_u64() > Some(0), "{flows}");
+        let trial = vcc("trial --duration 0.5 --every 0.05 --json").well();
+        let report: Value = serde_json::from_str(&trial).expect("JSON");
+        assert_eq!(report["total"]["connections"], 1);
+        assert_eq!(report["groups"][0]["name"], "port");
+        assert_eq!(report["groups"][0]["underlays"][0], "dctcp");
+        assert!(report["reads"].as_u64() >= Some(3), "{report}");
+        let text = vcc("trial port --duration 0.2 --by tenant").well();
+        assert!(
+            text.contains("How the guests would have answered smaller windows is not known."),
+            "{text}"
+        );
+    });
+}

@@ -113,6 +113,8 @@ fn row(connection: &Connection, index: usize, labels: &[Arc<str>], treatment: &T
     let rule = treatment.rule_of(&state);
     let rule =
         rule.map(|it| AppliedRule { name: it.name.as_str().into(), is_current: true, params });
-    let flow = FlowView { rates, ..FlowView::new(&place, &flow, rule, params, None, at_us) };
+    // All are followed in shadow mode, whatever the mode of their rules.
+    let flow =
+        FlowView { rates, mode: None, ..FlowView::new(&place, &flow, rule, params, None, at_us) };
     Row { flow, life }
 }

@@ -108,6 +108,7 @@ pub const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("tcpdump -i veth3 -s 0 -w guest.pcap tcp", "runs until it is killed"),
     ("tcpdump -i eth0 -s 0 -w fabric.pcap tcp", "runs until it is killed"),
+    ("vcc trial", "a minute: seeing.rs runs it for less"),
     ("vcc-guest status", IN_A_GUEST),
     ("ss -ti", IN_A_GUEST),
     ("apt-get install dkms linux-headers-$(uname -r)", "installs a compiler"),
