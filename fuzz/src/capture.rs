@@ -51,7 +51,7 @@ fn check(seen: &Replayed) {
         let life = &connection.life;
         assert!(connection.place < seen.places.len());
         assert!(life.beyond_bytes <= life.sent_bytes, "{life:?}");
-        assert!(life.missing_bytes + life.lost_in_front_bytes <= life.sent_bytes, "{life:?}");
+        assert!(life.missing_bytes + life.lost_upstream_bytes <= life.sent_bytes, "{life:?}");
         for part_ns in [life.beyond_ns, life.stalls.total_ns, life.limited_ns.iter().sum()] {
             assert!(part_ns <= life.lasted_ns, "{life:?}");
         }

@@ -3,12 +3,14 @@
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const ZSTD_MAGIC: u32 = 0xfd2f_b528;
+const ZSTD_SKIPPED_MAGIC: u32 = 0x184d_2a50;
+const MAGIC_BYTES: u64 = 4;
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// The content of a file.
@@ -25,12 +27,16 @@ impl<'a> Content<'a> {
     /// The file cannot be read.
     pub fn from_file(mut file: impl Read + Send + 'a) -> io::Result<Self> {
         let mut magic = Vec::new();
-        file.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
+        file.by_ref().take(MAGIC_BYTES).read_to_end(&mut magic)?;
         let is_gzip = magic.starts_with(&GZIP_MAGIC);
-        let is_zstd = magic == ZSTD_MAGIC;
+        // A file may begin with a frame that is skipped (RFC 8878, 3.1.2), as those of pzstd do.
+        let is_zstd = match magic.first_chunk().map(|magic| u32::from_le_bytes(*magic)) {
+            Some(magic) => magic == ZSTD_MAGIC || magic & !0xf == ZSTD_SKIPPED_MAGIC,
+            None => false,
+        };
         let file = Cursor::new(magic).chain(file);
         let reader: Box<dyn BufRead + Send + 'a> = if is_gzip {
-            Box::new(buffered(MultiGzDecoder::new(file)))
+            Box::new(buffered(Members::new(file)))
         } else if is_zstd {
             Box::new(buffered(Frames::new(file)))
         } else {
@@ -44,9 +50,62 @@ fn buffered<R: Read>(reader: R) -> BufReader<R> {
     BufReader::with_capacity(BUFFER_BYTES, reader)
 }
 
+/// The members of a gzip file, one after another (RFC 1952, 2.2), and zeros behind them, which padded media
+/// leave.
+struct Members<R> {
+    /// None between two members.
+    decoder: Option<GzDecoder<Whole<R>>>,
+    file: Option<Whole<R>>,
+}
+
+type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+
+impl<R: Read> Members<R> {
+    fn new(file: Chain<Cursor<Vec<u8>>, R>) -> Self {
+        Self { decoder: None, file: Some(buffered(file)) }
+    }
+
+    /// False at the end of the file.
+    fn begin(&mut self) -> io::Result<bool> {
+        let Some(mut file) = self.file.take() else { return Ok(false) };
+        loop {
+            let ready = file.fill_buf()?;
+            let zeros = ready.iter().take_while(|byte| **byte == 0).count();
+            if ready.is_empty() {
+                return Ok(false);
+            }
+            if zeros == 0 {
+                self.decoder = Some(GzDecoder::new(file));
+                return Ok(true);
+            }
+            file.consume(zeros);
+        }
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if to.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if let Some(decoder) = &mut self.decoder {
+                let got = decoder.read(to)?;
+                if got > 0 {
+                    return Ok(got);
+                }
+                self.file = self.decoder.take().map(GzDecoder::into_inner);
+            }
+            if !self.begin()? {
+                return Ok(0);
+            }
+        }
+    }
+}
+
 /// The frames of a zstd file, one after another (RFC 8878, 3): `ruzstd` decodes a single one.
 struct Frames<R> {
-    file: BufReader<Chain<Cursor<Vec<u8>>, R>>,
+    file: Whole<R>,
     decoder: FrameDecoder,
     is_inside: bool,
 }
@@ -159,7 +218,9 @@ mod tests {
             (gzip(&text), &text, true),
             ([gzip(one), gzip(other)].concat(), &text, true),
             (zstd(&text), &text, true),
-            ([zstd(one), skipped, zstd(other)].concat(), &text, true),
+            ([gzip(&text), vec![0; 70_000]].concat(), &text, true),
+            ([zstd(one), skipped.clone(), zstd(other)].concat(), &text, true),
+            ([skipped, zstd(&text)].concat(), &text, true),
         ] {
             let (bytes, was_compressed) = read(&file).expect("it can be read");
             assert!(bytes == content, "{} of {} bytes", bytes.len(), content.len());

@@ -21,8 +21,8 @@ pub struct Life {
     pub acked_bytes: u64,
     /// By the guest, retransmissions aside.
     pub sent_bytes: u64,
-    /// Of these, the part that was lost in front of the place of the capture, and sent again.
-    pub lost_in_front_bytes: u64,
+    /// Of these, the part that was lost between the guest and the capture, and sent again.
+    pub lost_upstream_bytes: u64,
     /// Of these, the part that came behind later bytes, too soon to be a retransmission.
     pub reordered_bytes: u64,
     /// Of these, the part that the capture has lost: the peer has it.
@@ -38,7 +38,7 @@ pub struct Life {
     pub guest_syn: Option<Syn>,
     pub peer_syn: Option<Syn>,
     pub stalls: Stalls,
-    /// How often fast recovery began, and retransmission after a timeout.
+    /// How often fast recovery began, and how often the guest's timer went off.
     pub recoveries: u32,
     pub timeouts: u32,
     /// The capture does not have its SYN.
@@ -80,12 +80,17 @@ pub(crate) struct Track {
     seen_ns: u64,
     is_beyond: bool,
     holes: Holes,
+    /// What the guest had sent before its first captured segment is unknown.
+    awaits_guest: bool,
+    hears_peer: bool,
 }
 
 impl Track {
     pub(crate) fn begin(now_ns: u64, is_joined: bool) -> Self {
         let life = Life { began_ns: now_ns, is_joined, ..Life::default() };
-        Self { life, seen_ns: now_ns, is_beyond: false, holes: Holes::default() }
+        let (is_beyond, holes, hears_peer) = Default::default();
+        let awaits_guest = is_joined;
+        Self { life, seen_ns: now_ns, is_beyond, holes, awaits_guest, hears_peer }
     }
 
     pub(crate) fn note(&mut self, params: &Params, passing: &Passing) {
@@ -98,8 +103,12 @@ impl Track {
         if silence_ns > 0 {
             let limit = before.limited_by(params, None, now_ns / NS_PER_US);
             life.limited_ns[limit.index()] += silence_ns;
-            life.stalls.note((self.seen_ns, now_ns), before, segment, from_guest);
+            // Without the peer's segments, all is silence.
+            if self.hears_peer {
+                life.stalls.note((self.seen_ns, now_ns), before, segment, from_guest);
+            }
         }
+        self.hears_peer |= !from_guest;
         life.handshake.note(now_ns, segment, from_guest);
         if syn.is_some() {
             *(if from_guest { &mut life.guest_syn } else { &mut life.peer_syn }) = syn;
@@ -108,7 +117,8 @@ impl Track {
             u32::from(u32::from(after.ca_state) == state && before.ca_state != after.ca_state)
         };
         life.recoveries += begins(sys::CA_RECOVERY);
-        life.timeouts += begins(sys::CA_LOSS);
+        let is_again = after.rto_backoff > before.rto_backoff;
+        life.timeouts += begins(sys::CA_LOSS) | u32::from(is_again);
         self.seen_ns = now_ns;
         life.lasted_ns = now_ns - life.began_ns;
         self.is_beyond = false;
@@ -116,24 +126,33 @@ impl Track {
             return;
         }
         life.acked_bytes += u64::from(advance(before.snd_una, after.snd_una));
-        let sent_bytes = advance(before.snd_nxt, after.snd_nxt);
-        life.sent_bytes += u64::from(sent_bytes);
-        if !from_guest {
+        let mut sent_bytes = advance(before.snd_nxt, after.snd_nxt);
+        if self.awaits_guest {
+            self.awaits_guest = !(from_guest && segment.payload_bytes > 0);
+            sent_bytes = if self.awaits_guest { 0 } else { segment.payload_bytes.min(sent_bytes) };
+        } else if !from_guest {
             self.holes.note_acked(after.snd_una, sent_bytes);
+        } else if segment.has(sys::TCP_SYN) {
+            // Of a later connection, or repeated.
         } else if segment.seq != segment.end() {
             let rtt_ns = u64::from(before.srtt_us().unwrap_or(0)) * NS_PER_US;
             self.holes.note_sent(now_ns, rtt_ns, before.snd_nxt, (segment.seq, segment.end()));
         }
+        life.sent_bytes += u64::from(sent_bytes);
         let Some(window_bytes) = after.cwnd_bytes() else { return };
         let excess_bytes = u64::from(after.flight_bytes()).saturating_sub(window_bytes);
         life.beyond_bytes += excess_bytes.min(sent_bytes.into());
         self.is_beyond = excess_bytes > 0;
     }
 
+    pub(crate) fn is_joined(&self) -> bool {
+        self.life.is_joined
+    }
+
     /// With times since `start_ns`.
     pub(crate) fn life(&self, start_ns: u64) -> Life {
         let mut life = self.life;
-        life.lost_in_front_bytes = self.holes.lost_in_front_bytes;
+        life.lost_upstream_bytes = self.holes.lost_upstream_bytes;
         life.missing_bytes = self.holes.missing_bytes;
         life.reordered_bytes = self.holes.reordered_bytes;
         life.began_ns = life.began_ns.saturating_sub(start_ns);

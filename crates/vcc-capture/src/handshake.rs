@@ -10,6 +10,7 @@ pub struct Handshake {
     /// A repeated SYN or SYN-ACK leaves open which of the two was answered (Karn's algorithm).
     syn: Sent,
     syn_ack: Sent,
+    accepted_by_guest: bool,
     is_over: bool,
 }
 
@@ -48,8 +49,12 @@ impl Handshake {
                 *part = self.syn.elapsed_ns(now_ns);
             }
             self.syn_ack = self.syn_ack.again(now_ns);
+            self.accepted_by_guest = from_guest;
         } else {
-            *part = self.syn_ack.elapsed_ns(now_ns);
+            // If the ACK is missing, nothing later shows when it came.
+            if from_guest != self.accepted_by_guest {
+                *part = self.syn_ack.elapsed_ns(now_ns);
+            }
             self.is_over = true;
         }
     }
@@ -116,6 +121,8 @@ mod tests {
             (110, TCP_ACK, true),
         ]);
         assert_eq!((answered.guest_ns, answered.peer_ns), (None, Some(90)));
+        let unanswered = [(10, TCP_SYN, true), (20, SYN_ACK, false), (500, TCP_ACK, false)];
+        assert_eq!(noted(&unanswered).peer_ns, Some(10));
         assert_eq!(noted(&[(10, TCP_ACK, true), (20, TCP_ACK, false)]).guest_part(), None);
         assert_eq!(noted(&[(10, TCP_SYN, true)]).guest_part(), None);
     }

@@ -1,5 +1,5 @@
 //! Bytes that a guest has sent and that are not in the capture, or not at first. Bytes that come soon were
-//! reordered in front of the place of the capture, later ones lost there and sent again. Bytes that the peer
+//! reordered between the guest and the capture, later ones lost there and sent again. Bytes that the peer
 //! acknowledges without them were lost by the capture itself.
 
 use vcc_net::seq::{advance, after, before};
@@ -8,7 +8,7 @@ use vcc_net::seq::{advance, after, before};
 /// 8985, 6.2), and for an ACK before that.
 const REORDERED_PARTS: u64 = 2;
 
-/// Holes of a connection at a time; the oldest gives way, and counts as lost in front.
+/// Holes of a connection at a time. The first gives way to a new one, and counts as lost upstream.
 const HOLES_MAX: usize = 16;
 
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Holes {
     open: Vec<Hole>,
     pub reordered_bytes: u64,
     /// Lost in front of the place of the capture.
-    pub lost_in_front_bytes: u64,
+    pub lost_upstream_bytes: u64,
     /// Lost by the capture.
     pub missing_bytes: u64,
 }
@@ -48,7 +48,7 @@ impl Holes {
     ) {
         if after(seq, snd_nxt) {
             if self.open.len() == HOLES_MAX {
-                self.lost_in_front_bytes += self.open.remove(0).bytes();
+                self.lost_upstream_bytes += self.open.remove(0).bytes();
             }
             self.open.push(Hole { from: snd_nxt, to: seq, since_ns: now_ns });
         } else if before(seq, snd_nxt) && !self.open.is_empty() {
@@ -67,13 +67,15 @@ impl Holes {
             let is_reordered = now_ns - hole.since_ns < rtt_ns / REORDERED_PARTS;
             let counted = match is_reordered {
                 true => &mut self.reordered_bytes,
-                false => &mut self.lost_in_front_bytes,
+                false => &mut self.lost_upstream_bytes,
             };
             *counted += filled.bytes();
             let parts = [Hole { to: filled.from, ..hole }, Hole { from: filled.to, ..hole }];
             left.extend(parts.into_iter().filter(|part| part.from != part.to));
         }
-        left.truncate(HOLES_MAX);
+        // A segment in the middle of one makes two.
+        let beyond = left.split_off(left.len().min(HOLES_MAX));
+        self.lost_upstream_bytes += beyond.iter().map(Hole::bytes).sum::<u64>();
         self.open = left;
     }
 
@@ -123,11 +125,11 @@ mod tests {
     }
 
     fn counted(holes: &Holes) -> (u64, u64, usize) {
-        (holes.lost_in_front_bytes, holes.missing_bytes, holes.open.len())
+        (holes.lost_upstream_bytes, holes.missing_bytes, holes.open.len())
     }
 
     #[test]
-    fn what_comes_later_was_lost_in_front() {
+    fn what_comes_later_was_lost_upstream() {
         let mut holes = with_hole();
         send(&mut holes, 400, 150, 250);
         assert_eq!(counted(&holes), (100, 0, 2));

@@ -7,7 +7,7 @@ use pcap_parser::{
 };
 
 use crate::link::Link;
-use crate::packet::{Interface, Raw};
+use crate::packet::{Interface, PACKET_MAX_BYTES, Raw};
 use crate::problem::{Problem, What};
 use crate::resolution::Resolution;
 use crate::source::{Inside, Source};
@@ -192,6 +192,9 @@ impl Pcapng {
         let Some(described) = described.ok_or(What::Interface(block.if_id))? else {
             return Ok(Found::Nothing);
         };
+        if block.caplen > PACKET_MAX_BYTES {
+            return Err(What::Length { what: "a packet", bytes: block.caplen });
+        }
         let units = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
         Ok(Found::Packet(Raw {
             offset: 0,

@@ -41,6 +41,10 @@ pub enum What {
     Interface(u32),
     #[error("more than {0} interfaces: the packets of further ones are left out")]
     Interfaces(usize),
+    #[error(
+        "packets of more than {0} places (interfaces, devices and tunnels): those of further ones are left out"
+    )]
+    Places(usize),
     #[error("a packet without a time (a simple packet block): packets without times are left out")]
     Untimed,
     #[error(
@@ -70,6 +74,7 @@ impl What {
             | Self::Resolution { .. }
             | Self::Interface(_)
             | Self::Interfaces(_)
+            | Self::Places(_)
             | Self::Untimed
             | Self::Obsolete
             | Self::Backwards { .. } => false,

@@ -16,7 +16,7 @@ use crate::treatment::Treatment;
 use crate::tunnel::{self, Tunnel};
 use crate::watched::{SEGMENT_BYTES, Watched};
 
-/// More devices than a host captures at.
+/// More devices and tunnels than a host captures at.
 const PLACES_MAX: usize = 1024;
 
 /// Where packets were captured.
@@ -39,6 +39,10 @@ pub struct Replay {
     watched: Vec<Watched>,
     /// The connections that any port has known.
     begun: usize,
+    /// The connections of which any place remembers a segment.
+    pairs: usize,
+    /// Of the last packet.
+    last_ns: u64,
     /// A packet was left out because it is of one place too many.
     is_full: bool,
     seen: Replayed,
@@ -50,7 +54,11 @@ pub struct Passed<'a> {
     pub place: usize,
     /// Since the capture's start.
     pub elapsed_ns: u64,
+    /// On the clock of the state's own times.
+    pub now_us: u64,
     pub key: FlowKey,
+    /// When its connection began, which tells it from others between the same ends.
+    pub began_ns: u64,
     pub from_guest: bool,
     pub segment: Segment,
     /// Behind it.
@@ -76,8 +84,7 @@ pub struct Replayed {
     pub backwards: u64,
     /// Connections that were left out because of the limit.
     pub left_out: u64,
-    /// Connections without a SYN in the capture. A port knows those of which it has a segment that is
-    /// neither their beginning nor their end.
+    /// Connections without a SYN in the capture. A port knows those of which it has data.
     pub unopened: u64,
     /// The earliest and the latest time, since 1970; None without packets.
     pub span_ns: Option<(u64, u64)>,
@@ -91,8 +98,19 @@ impl Replay {
         max_connections: usize,
         is_guest: Option<Box<IsGuest>>,
     ) -> Self {
-        let (place_of, watched, begun, is_full, seen) = Default::default();
-        Self { treatment, max_connections, is_guest, place_of, watched, begun, is_full, seen }
+        let (place_of, watched, begun, pairs, last_ns, is_full, seen) = Default::default();
+        Self {
+            treatment,
+            max_connections,
+            is_guest,
+            place_of,
+            watched,
+            begun,
+            pairs,
+            last_ns,
+            is_full,
+            seen,
+        }
     }
 
     /// Passes the next packet through its port, which may change its frame. `observe` is called if it is a
@@ -107,15 +125,19 @@ impl Replay {
         observe: &mut dyn FnMut(&Passed),
     ) -> Result<(), Problem> {
         self.seen.packets += 1;
+        self.last_ns = packet.time_ns;
         let (first_ns, last_ns) = self.seen.span_ns.unwrap_or((packet.time_ns, packet.time_ns));
         let span_ns = (first_ns.min(packet.time_ns), last_ns.max(packet.time_ns));
         self.seen.span_ns = Some(span_ns);
         tunnel::strip_outer_tags(packet);
         let tunnel = tunnel::open(packet);
+        if tunnel.is_some() {
+            tunnel::strip_outer_tags(packet);
+        }
         let place = Place { interface: packet.interface, device: packet.device, tunnel };
         let Some(index) = self.index_of(place, first_ns) else {
             let is_first = !mem::replace(&mut self.is_full, true);
-            let problem = What::Interfaces(PLACES_MAX).at(packet.offset);
+            let problem = What::Places(PLACES_MAX).at(packet.offset);
             return if is_first { Err(problem) } else { Ok(()) };
         };
         let back_ns = self.watched[index].advance(packet.time_ns);
@@ -167,13 +189,16 @@ impl Replay {
         }
         let segment = Segment::read(frame, &header);
         let max = self.max_connections;
-        let Some(side) = watched.judge(&segment, self.is_guest.as_deref(), max) else {
+        let before = watched.pairs();
+        let has_room = self.pairs < 2 * max;
+        let Some(side) = watched.judge(&segment, self.is_guest.as_deref(), has_room) else {
             self.seen.others += 1;
             return;
         };
+        self.pairs += watched.pairs() - before;
         let begins = side.joins || segment.opens() && !watched.is_opening(&side.key);
-        if begins && self.begun >= max {
-            self.seen.left_out += 1;
+        if side.is_left_out || begins && self.begun >= max {
+            self.seen.left_out += u64::from(watched.leave_out(&segment));
             return;
         }
         self.seen.segments += 1;
@@ -182,8 +207,20 @@ impl Replay {
         }
         let Some((state, begins)) = watched.pass(side, &segment, &header, frame) else { return };
         self.begun += usize::from(begins);
-        let (elapsed_ns, Side { key, from_guest, .. }) = (watched.elapsed_ns(), side);
-        observe(&Passed { place: index, elapsed_ns, key, from_guest, segment, state: &state });
+        let (elapsed_ns, now_us) = (watched.elapsed_ns(), watched.now_us());
+        let Side { key, from_guest, .. } = side;
+        let began_ns = watched.began_ns(&key).unwrap_or_default();
+        let state = &state;
+        observe(&Passed {
+            place: index,
+            elapsed_ns,
+            now_us,
+            key,
+            began_ns,
+            from_guest,
+            segment,
+            state,
+        });
     }
 
     /// What the packets have shown so far.
@@ -193,9 +230,8 @@ impl Replay {
 
     /// Lets time pass until the last packet, and ends.
     pub fn end(mut self) -> Replayed {
-        let (_, last_ns) = self.seen.span_ns.unwrap_or_default();
         for watched in &mut self.watched {
-            watched.advance(last_ns);
+            watched.advance(self.last_ns);
         }
         self.collect(false)
     }

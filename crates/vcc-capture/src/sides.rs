@@ -11,7 +11,7 @@ use crate::segment::{Mac, Segment};
 /// Two ends in order, and their VLAN.
 type Pair = (SocketAddr, SocketAddr, Option<u16>);
 
-/// An end that is a guest's, by the user's words; None: they are not given.
+/// Is an end a guest's, at this Ethernet address?
 pub(crate) type IsGuest = dyn Fn(SocketAddr, Mac) -> bool + Send;
 
 /// The connections of which any segment was seen, by their ends.
@@ -28,8 +28,10 @@ struct Known {
     by_first: bool,
     /// The SYN was seen.
     is_opened: bool,
-    /// So was a segment behind the handshake.
-    has_begun: bool,
+    /// A port knows it without its SYN.
+    is_joined: bool,
+    /// There is no room for it at a port.
+    is_left_out: bool,
 }
 
 /// A segment's direction at the guest's port, and the key of its flow.
@@ -37,19 +39,32 @@ struct Known {
 pub(crate) struct Side {
     pub from_guest: bool,
     pub from_opener: bool,
-    /// The connection's SYN was not seen, and this is its first segment behind the handshake, and not its
-    /// last.
+    /// The connection's SYN was not seen, and this is its first segment with data: without data, no segment
+    /// shows whether the connection uses ECN (RFC 3168, 6.1.4).
     pub joins: bool,
+    pub is_left_out: bool,
     pub key: FlowKey,
 }
 
 impl Sides {
-    /// The connections whose SYN was not seen, at most twice the `max` of [`Self::judge`].
+    /// The connections whose SYN was not seen.
     pub(crate) fn unopened(&self) -> u64 {
         self.unopened
     }
 
-    /// Judges a segment. None: neither end is a guest. At most twice `max` connections are remembered.
+    /// The number of connections that are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Leaves the connection of a segment out. Was it not left out before?
+    pub(crate) fn leave_out(&mut self, segment: &Segment) -> bool {
+        let known = self.pairs.get_mut(&pair(segment));
+        // One that is not remembered is counted by its SYNs.
+        known.map_or(segment.opens(), |known| !std::mem::replace(&mut known.is_left_out, true))
+    }
+
+    /// Judges a segment. None: neither end is a guest. Its connection is remembered if `has_room`.
     /// `is_opening`: the port has a flow of this key in its handshake, so another SYN, of either end, is of
     /// the same connection (RFC 9293, 3.5: both ends may open it).
     ///
@@ -58,7 +73,7 @@ impl Sides {
         &mut self,
         segment: &Segment,
         is_guest: Option<&IsGuest>,
-        max: usize,
+        has_room: bool,
         is_opening: impl Fn(&FlowKey) -> bool,
     ) -> Option<Side> {
         let Segment { from, to, vlan, macs: [from_mac, to_mac], .. } = *segment;
@@ -67,7 +82,7 @@ impl Sides {
             return None;
         }
         let is_first = from <= to;
-        let pair = if is_first { (from, to, vlan) } else { (to, from, vlan) };
+        let pair = pair(segment);
         let is_guest = |from_opener: bool| match named {
             Some((is_guest, is_peer)) if is_guest != is_peer => is_guest,
             _ => from_opener,
@@ -78,22 +93,23 @@ impl Sides {
         };
         let known = self.pairs.get(&pair).copied();
         let is_same = |known: &Known| {
-            !segment.opens() || known.is_opened && is_opening(&key(known.by_first == is_first))
+            let is_known_syn = || known.is_opened && is_opening(&key(known.by_first == is_first));
+            !segment.opens() || known.is_left_out || is_known_syn()
         };
-        let same = known.filter(is_same);
-        let was_begun = same.is_some_and(|known| known.has_begun);
-        let now = same.unwrap_or_else(|| {
+        let mut now = known.filter(is_same).unwrap_or_else(|| {
             let by_sender = match (segment.opens(), segment.accepts()) {
                 (true, _) => true,
                 (_, true) => false,
                 _ => (from.port(), is_first) > (to.port(), !is_first),
             };
             let (by_first, is_opened) = (by_sender == is_first, segment.opens());
-            Known { by_first, is_opened, has_begun: false }
+            Known { by_first, is_opened, is_joined: false, is_left_out: false }
         });
-        let has_begun = was_begun || !segment.has(sys::TCP_SYN);
-        let now = Known { has_begun, ..now };
-        let is_kept = known.is_some() || self.pairs.len() < 2 * max;
+        let is_kept = known.is_some() || has_room;
+        let is_reset = segment.has(sys::TCP_RST);
+        let can_join = is_kept && !now.is_opened && !now.is_joined && !now.is_left_out;
+        let joins = can_join && segment.payload_bytes > 0 && segment.has(sys::TCP_ACK) && !is_reset;
+        now.is_joined |= joins;
         if known != Some(now) && is_kept {
             let is_unopened =
                 |known: Option<Known>| u64::from(known.is_some_and(|it| !it.is_opened));
@@ -102,16 +118,15 @@ impl Sides {
             self.pairs.insert(pair, now);
         }
         let from_opener = now.by_first == is_first;
-        let is_last = segment.flags & (sys::TCP_FIN | sys::TCP_RST) != 0;
-        let joins = is_kept
-            && !now.is_opened
-            && !was_begun
-            && has_begun
-            && !is_last
-            && segment.has(sys::TCP_ACK);
         let from_guest = is_guest(from_opener);
-        Some(Side { from_guest, from_opener, joins, key: key(from_opener) })
+        let is_left_out = now.is_left_out;
+        Some(Side { from_guest, from_opener, joins, is_left_out, key: key(from_opener) })
     }
+}
+
+fn pair(segment: &Segment) -> Pair {
+    let Segment { from, to, vlan, .. } = *segment;
+    if from <= to { (from, to, vlan) } else { (to, from, vlan) }
 }
 
 #[cfg(test)]
@@ -133,7 +148,7 @@ mod tests {
         for (opener, other) in [(A, B), (B, A)] {
             let mut sides = Sides::default();
             let mut from_guest = |from, to, opens| {
-                let side = sides.judge(&segment(from, to, opens), None, 9, |_| false);
+                let side = sides.judge(&segment(from, to, opens), None, true, |_| false);
                 side.map(|side| (side.from_guest, side.key.guest().to_string()))
             };
             let opener = opener.to_owned();
@@ -149,7 +164,7 @@ mod tests {
     #[test]
     fn both_may_open_a_connection() {
         let mut sides = Sides::default();
-        let mut judge = |from, to| sides.judge(&segment(from, to, true), None, 9, |_| true);
+        let mut judge = |from, to| sides.judge(&segment(from, to, true), None, true, |_| true);
         assert_eq!(judge(A, B).map(|side| side.from_guest), Some(true));
         assert_eq!(judge(B, A).map(|side| side.from_guest), Some(false));
     }
@@ -159,7 +174,7 @@ mod tests {
         let mut sides = Sides::default();
         let is_guest = |end: SocketAddr, _: Mac| end.port() == 80;
         let mut judge = |from, to, opens| {
-            let side = sides.judge(&segment(from, to, opens), Some(&is_guest), 9, |_| false);
+            let side = sides.judge(&segment(from, to, opens), Some(&is_guest), true, |_| false);
             side.map(|side| side.from_guest)
         };
         assert_eq!(judge(A, B, true), Some(false));
@@ -180,7 +195,8 @@ mod tests {
             (A, B, true, 1),
             (A, B, false, 1),
         ] {
-            let side = sides.judge(&segment(from, to, opens), None, 1, |_| false);
+            let has_room = sides.len() < 2;
+            let side = sides.judge(&segment(from, to, opens), None, has_room, |_| false);
             assert!(side.is_some());
             assert_eq!(sides.unopened(), unopened, "{from} {to}");
         }
@@ -190,10 +206,13 @@ mod tests {
     fn without_a_syn_the_larger_port_or_the_syn_ack_shows_the_opener() {
         let mut sides = Sides::default();
         let mut judge = |segment: &Segment| {
-            let side = sides.judge(segment, None, 9, |_| false).expect("a guest");
+            let side = sides.judge(segment, None, true, |_| false).expect("a guest");
             (side.from_guest, side.joins, side.key.guest().to_string())
         };
-        assert_eq!(judge(&segment(B, A, false)), (false, true, A.to_owned()));
+        assert_eq!(judge(&segment(B, A, false)), (false, false, A.to_owned()), "no data");
+        let with_data = Segment { payload_bytes: 1, ..segment(B, A, false) };
+        assert_eq!(judge(&with_data), (false, true, A.to_owned()));
+        assert_eq!(judge(&with_data), (false, false, A.to_owned()), "it has joined");
         assert_eq!(judge(&segment(A, B, false)), (true, false, A.to_owned()));
         const C: &str = "10.0.0.1:90";
         let syn_ack = Segment { flags: sys::TCP_SYN | sys::TCP_ACK, ..segment(A, C, false) };
@@ -201,5 +220,17 @@ mod tests {
         let (d, e) = ("10.0.0.1:5000", "10.0.0.2:5000");
         let first = judge(&segment(e, d, false)).2;
         assert_eq!(judge(&segment(d, e, false)).2, first, "the same in both directions");
+    }
+
+    #[test]
+    fn a_connection_is_left_out_once() {
+        let mut sides = Sides::default();
+        let syn = segment(A, B, true);
+        let is_left_out = |sides: &mut Sides| {
+            sides.judge(&syn, None, true, |_| true).expect("a guest").is_left_out
+        };
+        assert!(!is_left_out(&mut sides));
+        assert!(sides.leave_out(&syn) && !sides.leave_out(&syn));
+        assert!(is_left_out(&mut sides));
     }
 }

@@ -49,17 +49,17 @@ struct Inner {
 
 /// Leaves the innermost of several VLAN tags.
 pub(crate) fn strip_outer_tags(packet: &mut Packet) {
-    let is_tag = |ethertype| [ETHERTYPE_VLAN, ETHERTYPE_SERVICE_VLAN].contains(&ethertype);
+    const TAGS_MAX: usize = 8;
+    let is_tag = |at| {
+        let ethertype = ethertype(&packet.frame, at);
+        ethertype.is_some_and(|it| [ETHERTYPE_VLAN, ETHERTYPE_SERVICE_VLAN].contains(&it))
+    };
     let at = ETHERNET_BYTES - 2;
-    while ethertype(&packet.frame, at).is_some_and(is_tag)
-        && ethertype(&packet.frame, at + VLAN_TAG_BYTES).is_some_and(is_tag)
-    {
-        packet.frame.drain(at..at + VLAN_TAG_BYTES);
-        packet.frame_bytes = packet.frame_bytes.saturating_sub(VLAN_TAG_BYTES);
-    }
-    if ethertype(&packet.frame, at) == Some(ETHERTYPE_SERVICE_VLAN) {
-        packet.frame[at..at + 2].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
-    }
+    let places = (at..).step_by(VLAN_TAG_BYTES).take(TAGS_MAX);
+    let Some(innermost) = places.take_while(|at| is_tag(*at)).last() else { return };
+    packet.frame.drain(at..innermost);
+    packet.frame_bytes = packet.frame_bytes.saturating_sub(innermost - at);
+    packet.frame[at..at + 2].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
 }
 
 fn ethertype(frame: &[u8], at: usize) -> Option<u16> {

@@ -6,6 +6,7 @@ use std::mem;
 use foldhash::fast::RandomState;
 use vcc_domain::{Counters, Frame, Out, Port, TcpHeader};
 use vcc_engine::{FlowKey, FlowState, Stage, sys};
+use vcc_net::wire::ETHERTYPE_VLAN;
 
 use crate::clock::{Clock, START_NS};
 use crate::connection::{Connection, Passing, Track};
@@ -28,6 +29,8 @@ pub(crate) struct Watched {
     sides: Sides,
     tracks: HashMap<FlowKey, Track, RandomState>,
     ended: Vec<Connection>,
+    /// The last SYN at a connection that the port takes for live, with whether the guest sent it.
+    unanswered: HashMap<FlowKey, (Segment, bool, Frame), RandomState>,
     /// What a port would send besides; in shadow mode nothing.
     out: Out,
 }
@@ -36,9 +39,9 @@ impl Watched {
     pub(crate) fn new(treatment: Treatment, max_flows: usize, epoch_ns: u64) -> Self {
         let mut port = treatment.port(max_flows);
         port.keep_forgotten();
-        let (sides, tracks, ended, out) = Default::default();
+        let (sides, tracks, ended, unanswered, out) = Default::default();
         let clock = Clock::new(epoch_ns);
-        Self { port, treatment, clock, turned_ns: 0, sides, tracks, ended, out }
+        Self { port, treatment, clock, turned_ns: 0, sides, tracks, ended, unanswered, out }
     }
 
     /// Lets time pass until a packet. Returns by how much the packet is too early.
@@ -58,10 +61,19 @@ impl Watched {
         &mut self,
         segment: &Segment,
         is_guest: Option<&IsGuest>,
-        max: usize,
+        has_room: bool,
     ) -> Option<Side> {
         let port = &self.port;
-        self.sides.judge(segment, is_guest, max, |key| is_opening(port, key))
+        self.sides.judge(segment, is_guest, has_room, |key| is_opening(port, key))
+    }
+
+    /// The number of connections of which a segment was seen and is remembered.
+    pub(crate) fn pairs(&self) -> usize {
+        self.sides.len()
+    }
+
+    pub(crate) fn leave_out(&mut self, segment: &Segment) -> bool {
+        self.sides.leave_out(segment)
     }
 
     pub(crate) fn is_opening(&self, key: &FlowKey) -> bool {
@@ -104,12 +116,17 @@ impl Watched {
     ) -> Option<(FlowState, bool)> {
         let Side { from_guest, key, .. } = side;
         let now_ns = self.clock.now_ns();
+        self.reopen(side, segment);
         let before = self.port.flow(&key).copied();
+        if segment.opens() && before.is_some_and(|it| it.stage() >= Stage::Established) {
+            let copy = Frame { bytes: frame.bytes.clone(), ..*frame };
+            self.unanswered.insert(key, (*segment, from_guest, copy));
+        }
         frame.gso_size = gso_size(before.as_ref(), segment.payload_bytes);
         let syn = segment.has(sys::TCP_SYN).then(|| Syn::read(frame, header, segment));
         self.pass_frame(from_guest, frame);
         self.collect(now_ns);
-        let after = self.port.flow(&key).copied()?;
+        let mut after = self.port.flow(&key).copied()?;
         let ended = before.filter(|before| {
             segment.opens() && before.stage() >= Stage::Established && after.is_half_open()
         });
@@ -124,12 +141,51 @@ impl Watched {
         });
         let passing = Passing { now_ns, segment, syn, from_guest, before: &before, after: &after };
         track.note(self.treatment.params_of(&after), &passing);
+        if track.is_joined() {
+            hide_windows(&mut after);
+        }
         Some((after, begins))
+    }
+
+    /// The end of the connection before is not in the capture: a port keeps such a connection, and believes
+    /// its ends alone. A SYN-ACK of another handshake shows that both ends have begun anew.
+    fn reopen(&mut self, side: Side, segment: &Segment) {
+        if !segment.accepts() {
+            return;
+        }
+        let Some((syn, from_guest, mut frame)) = self.unanswered.remove(&side.key) else { return };
+        if segment.ack != syn.seq.wrapping_add(1) {
+            return;
+        }
+        let Some(last) = self.port.flow(&side.key).copied() else { return };
+        let now_ns = self.clock.now_ns();
+        self.end_track(now_ns, side.key, &last);
+        let reset = vcc_frames::Packet {
+            tags: side.key.vlan().map(|id| (ETHERTYPE_VLAN, id)).into_iter().collect(),
+            seq: last.snd_nxt,
+            flags: sys::TCP_RST as u16,
+            ..vcc_frames::Packet::new(side.key.guest(), side.key.peer())
+        };
+        self.pass_frame(true, &mut Frame::full(reset.frame()));
+        self.pass_frame(from_guest, &mut frame);
+        let is_opening = self.is_opening(&side.key);
+        debug_assert!(is_opening, "a SYN behind a RST opens a connection");
+        self.tracks.insert(side.key, Track::begin(now_ns, false));
     }
 
     /// The time since the capture's start, on the port's clock.
     pub(crate) fn elapsed_ns(&self) -> u64 {
         self.clock.now_ns().saturating_sub(START_NS)
+    }
+
+    /// The time of the states of its connections.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.clock.now_ns() / NS_PER_US
+    }
+
+    /// When a connection began, since the capture's start.
+    pub(crate) fn began_ns(&self, key: &FlowKey) -> Option<u64> {
+        self.tracks.get(key).map(|track| track.life(START_NS).began_ns)
     }
 
     fn pass_frame(&mut self, from_guest: bool, frame: &mut Frame) {
@@ -150,6 +206,7 @@ impl Watched {
     }
 
     fn end_track(&mut self, now_ns: u64, key: FlowKey, state: &FlowState) {
+        self.unanswered.remove(&key);
         let Some(track) = self.tracks.remove(&key) else { return };
         self.ended.push(connection(now_ns, key, state, &track));
     }
@@ -188,9 +245,14 @@ fn gso_size(flow: Option<&FlowState>, payload_bytes: u32) -> u16 {
 fn connection(now_ns: u64, key: FlowKey, state: &FlowState, track: &Track) -> Connection {
     let (mut state, life) = (*state, track.life(START_NS));
     if life.is_joined {
-        state.0.flags &= !sys::FLOW_WINDOW_SHOWN;
+        hide_windows(&mut state);
     }
     Connection { place: 0, key, state, life, at_us: now_ns / NS_PER_US }
+}
+
+/// The scales are unknown.
+fn hide_windows(state: &mut FlowState) {
+    state.0.flags &= !sys::FLOW_WINDOW_SHOWN;
 }
 
 fn is_opening(port: &Port, key: &FlowKey) -> bool {

@@ -42,7 +42,7 @@ pub static MORE: &[Column] = &[
         "sent_bytes",
         Bytes,
         |row| row.life.sent_bytes.into(),
-        "new bytes that the guest sent",
+        "new bytes that the guest sent; a FIN counts as one",
     )
     .always(),
     Column::new(
@@ -53,13 +53,13 @@ pub static MORE: &[Column] = &[
         "bytes that the peer acknowledged",
     ),
     Column::new(
-        "Lost before",
-        "lost_in_front_bytes",
+        "Lost upstream",
+        "lost_upstream_bytes",
         Bytes,
-        |row| row.life.lost_in_front_bytes.into(),
-        "the part of SENT that was lost in front of the place of the capture, and sent again",
+        |row| row.life.lost_upstream_bytes.into(),
+        "the part of SENT that was lost between the guest and the capture, and sent again",
     )
-    .given(|row| row.life.lost_in_front_bytes > 0),
+    .given(|row| row.life.lost_upstream_bytes > 0),
     Column::new(
         "Reordered",
         "reordered_bytes",
@@ -80,7 +80,7 @@ pub static MORE: &[Column] = &[
         "timeouts",
         Count,
         |row| u64::from(row.life.timeouts).into(),
-        "how often the guest retransmitted after a timeout",
+        "how often the guest's timer went off, by its retransmissions",
     )
     .given(|row| row.life.timeouts > 0),
     Column::new(
@@ -96,8 +96,8 @@ pub static MORE: &[Column] = &[
         "beyond",
         Fraction,
         |row| share(row.life.beyond_bytes, row.life.sent_bytes).into(),
-        "the share of these bytes that the underlay would have delayed: they left when more was in \
-         flight than its window",
+        "the share of SENT that the underlay would have delayed: it left when more was in flight than the \
+         underlay's window",
     )
     .always(),
     Column::new(

@@ -10,7 +10,9 @@ use super::columns::{MORE, Row, ecn_flags};
 pub fn text(row: &Row) -> String {
     let id = row.flow.id();
     let unknown = Text.alone(&Value::Unknown);
-    let more = MORE.iter().map(|column| (column.name, column.unit.alone(&(column.value)(row))));
+    // The longest stall has a line of its own.
+    let more = MORE.iter().filter(|column| !column.key.starts_with("longest_stall"));
+    let more = more.map(|column| (column.name, column.unit.alone(&(column.value)(row))));
     let mut lines: Vec<_> =
         rows(&row.flow).into_iter().chain(more).filter(|(_, value)| *value != unknown).collect();
     for (name, syn) in [("Guest's SYN", row.life.guest_syn), ("Peer's SYN", row.life.peer_syn)] {

@@ -1,15 +1,15 @@
 //! A file that grows: `--follow`.
 
 use std::fs::File;
-use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use vcc_capture::{Capture, Interface, Packet, Replay, Treatment};
+use vcc_capture::{Capture, Content, Interface, Packet, Problem, Replay, Treatment, What};
 
 use super::columns::Row;
-use super::file::{self, Input, Outcome};
+use super::file::{self, Outcome};
 use crate::interrupt;
 
 /// How often the end of the file is looked at.
@@ -42,52 +42,79 @@ struct Found {
 /// Reads in another thread until the file ends or an interrupt comes, and calls `show` about every second,
 /// and at the end, which it returns. `show` returns false to end, too.
 pub fn read(
-    input: Input<'static>,
+    name: &str,
+    file: Box<dyn Read + Send>,
     replay: Replay,
     treatment: &Treatment,
     mut show: impl FnMut(&Outcome, &[Row]) -> bool,
 ) -> (Outcome, Vec<Row>) {
-    let Input { name, index, content } = input;
     let (interfaces, problems) = Default::default();
     let found = Found { replay, interfaces, problems, is_over: false };
     let found = Arc::new(Mutex::new(found));
     let to = found.clone();
     // It may wait for its input for ever: the end of the process ends it.
-    thread::spawn(move || fill(&to, content.reader));
+    thread::spawn(move || {
+        let _end = End(&to);
+        fill(&to, file);
+    });
     loop {
         let is_wanted = interrupt::wait(SHOW_EVERY);
         let (seen, interfaces, problems, is_over) = {
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = lock(&found);
             let Found { replay, interfaces, problems, is_over } = &mut *found;
             (replay.so_far(), interfaces.clone(), problems.clone(), *is_over)
         };
-        let (outcome, rows) = file::outcome(&name, index, seen, &interfaces, problems, treatment);
+        let (outcome, rows) = file::outcome(name, 0, seen, &interfaces, problems, treatment);
         if !show(&outcome, &rows) || is_over || !is_wanted {
             return (outcome, rows);
         }
     }
 }
 
-fn fill(to: &Mutex<Found>, reader: impl BufRead) {
-    let found = || to.lock().unwrap_or_else(PoisonError::into_inner);
-    match Capture::open(reader) {
-        Err(problem) => found().problems.push(problem.to_string()),
-        Ok(mut capture) => {
-            let mut packet = Packet::default();
-            loop {
-                let next = capture.next(&mut packet);
-                let mut found = found();
-                let taken = match next {
-                    Ok(false) => break,
-                    Ok(true) => found.replay.take(&mut packet, &mut |_| {}),
-                    Err(problem) => Err(problem),
-                };
-                found.problems.extend(taken.err().map(|problem| problem.to_string()));
-                if found.interfaces.len() != capture.interfaces().len() {
-                    found.interfaces = capture.interfaces().to_vec();
-                }
-            }
+fn lock(found: &Mutex<Found>) -> MutexGuard<'_, Found> {
+    found.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The reading thread's end, also by a panic.
+struct End<'a>(&'a Mutex<Found>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        lock(self.0).is_over = true;
+    }
+}
+
+fn fill(to: &Mutex<Found>, file: Box<dyn Read + Send>) {
+    let content = match Content::from_file(file) {
+        Ok(content) => content,
+        Err(error) => return lock(to).problems.push(format!("cannot be read: {error}")),
+    };
+    let inside = if content.is_compressed { "decompressed, " } else { "" };
+    let note = |found: &mut Found, problem: Problem| {
+        // An interrupt ends the file anywhere.
+        let is_cut = matches!(problem.what, What::Truncated(_) | What::Empty);
+        if !(is_cut && interrupt::came()) {
+            found.problems.push(format!("{inside}{problem}"));
+        }
+    };
+    let mut capture = match Capture::open(content.reader) {
+        Ok(capture) => capture,
+        Err(problem) => return note(&mut lock(to), problem),
+    };
+    let mut packet = Packet::default();
+    loop {
+        let next = capture.next(&mut packet);
+        let mut found = lock(to);
+        let taken = match next {
+            Ok(false) => return,
+            Ok(true) => found.replay.take(&mut packet, &mut |_| {}),
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = taken {
+            note(&mut found, problem);
+        }
+        if found.interfaces.len() != capture.interfaces().len() {
+            found.interfaces = capture.interfaces().to_vec();
         }
     }
-    found().is_over = true;
 }

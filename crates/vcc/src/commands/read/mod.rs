@@ -92,7 +92,7 @@ pub struct Arguments {
     #[command(flatten)]
     peers: Box<PeerArguments>,
 
-    /// Connections with packets later than SECONDS after the file's first
+    /// Connections with packets SECONDS or more after the file's first
     #[arg(long, value_name = "SECONDS", value_parser = seconds::from_zero, help_heading = "Which connections")]
     since: Option<Duration>,
 
@@ -107,16 +107,16 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
     explain: bool,
 
-    /// Show the connections of each pair of hosts together
-    #[arg(long, conflicts_with_all = ["wide", "explain"], help_heading = "How they are shown")]
+    /// Show the connections of each pair of hosts together, the pair with the most bytes first
+    #[arg(long, conflicts_with_all = ["wide", "explain", "sort", "reverse"], help_heading = "How they are shown")]
     hosts: bool,
 
     /// Wait for more at the end of the file, and show what is there every second, until Ctrl-C
     #[arg(long, conflicts_with_all = ["plot", "explain"], help_heading = "How they are shown")]
     follow: bool,
 
-    /// Draw the one connection that --guest and --peer leave to FILE, as SVG: sequence numbers, windows,
-    /// marks and round-trip times
+    /// Draw one connection as SVG into FILE: sequence numbers, windows, marks and round-trip times. --guest
+    /// and --peer must select exactly one
     #[arg(long, value_name = "FILE", help_heading = "How they are shown")]
     plot: Option<PathBuf>,
 
@@ -145,7 +145,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !arguments.follow || arguments.json {
         output::say(&view.text(&files, rows)?);
     }
-    picture.map_or(Ok(()), |picture| picture.end())?;
+    picture.map_or(Ok(()), |picture| picture.end(arguments.json))?;
     let is_whole = files.iter().all(|file| file.problems.is_empty());
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(UNREAD) })
 }
@@ -163,7 +163,7 @@ fn read_all(
                 picture.note(index, passed, treatment.params_of(passed.state));
             }
         };
-        let input = input(path, index, false)?;
+        let input = input(path, index)?;
         let replay = replay(arguments, treatment);
         let (outcome, more) = file::read(input, replay, treatment, &mut observe);
         files.push(outcome);
@@ -178,7 +178,8 @@ fn follow(view: &View, treatment: &Treatment) -> anyhow::Result<(Vec<Outcome>, V
         bail!("--follow reads one file, and {} are given", arguments.files.len());
     };
     interrupt::listen()?;
-    let input = input(path, 0, true)?;
+    let file = open(path, |file| Box::new(Growing(file)))?;
+    let name = path.display().to_string();
     let is_terminal = io::stdout().is_terminal();
     let mut screen = Screen::default();
     let mut failure = None;
@@ -195,7 +196,7 @@ fn follow(view: &View, treatment: &Treatment) -> anyhow::Result<(Vec<Outcome>, V
             }
         }
     };
-    let (outcome, rows) = follow::read(input, replay(arguments, treatment), treatment, show);
+    let (outcome, rows) = follow::read(&name, file, replay(arguments, treatment), treatment, show);
     for problem in &outcome.problems {
         output::complain(&format!("{}, {problem}", outcome.name));
     }
@@ -215,10 +216,14 @@ impl View<'_> {
         let since_ns = arguments.since.unwrap_or_default().as_nanos();
         let is_late = |row: &Row| u128::from(row.life.began_ns + row.life.lasted_ns) >= since_ns;
         rows.retain(|row| self.filter.admits(&row.flow) && is_late(row));
+        let by_rule = self.policy.map(|policy| report::rules(policy, &rows));
+        let mut pairs = arguments.hosts.then(|| hosts::pairs(&rows));
+        if let Some(pairs) = &mut pairs {
+            arguments.order.keep_first(pairs);
+        }
         let sort = arguments.order.sort();
         rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
         arguments.order.keep_first(&mut rows);
-        let pairs = arguments.hosts.then(|| hosts::pairs(&rows));
         if arguments.json {
             let flows = pairs.is_none().then_some(&rows[..]);
             let document = report::Document { files, flows, hosts: pairs.as_deref() };
@@ -233,9 +238,7 @@ impl View<'_> {
             None => table::table_with(&rows, |row| &row.flow, MORE, arguments.wide),
         };
         text += &report::files(files);
-        if let Some(policy) = self.policy {
-            text += &report::rules(policy, &rows);
-        }
+        text += &by_rule.unwrap_or_default();
         if !rows.is_empty() {
             let underlay = self.policy.is_none().then_some(arguments.underlay);
             text += &report::caveat(underlay);
@@ -270,14 +273,21 @@ fn is_guest(arguments: &Arguments) -> Option<Box<dyn Fn(SocketAddr, Mac) -> bool
     })
 }
 
-fn input(path: &Path, index: usize, grows: bool) -> anyhow::Result<Input<'static>> {
+fn input(path: &Path, index: usize) -> anyhow::Result<Input<'static>> {
     let name = path.display().to_string();
-    let open = || File::open(path).with_context(|| format!("cannot open {name}"));
-    let file: Box<dyn Read + Send> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false if grows => Box::new(Growing(open()?)),
-        false => Box::new(Progress::new(path, open()?)),
-    };
+    let file = open(path, |file| Box::new(Progress::new(path, file)))?;
     let content = Content::from_file(file).with_context(|| format!("cannot read {name}"))?;
     Ok(Input { name, index, content })
+}
+
+/// `-` is the standard input.
+fn open(
+    path: &Path,
+    wrap: impl FnOnce(File) -> Box<dyn Read + Send>,
+) -> anyhow::Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let opened = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(wrap(opened))
 }

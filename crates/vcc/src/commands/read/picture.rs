@@ -22,8 +22,8 @@ pub struct Picture {
     path: PathBuf,
     guests: Vec<Guest>,
     peers: Vec<End>,
-    /// File, place and key of the connection that is drawn: the first that the ends admit.
-    drawn: Option<(usize, usize, FlowKey)>,
+    /// File, place, key and beginning of the connection that is drawn: the first that the ends admit.
+    drawn: Option<(usize, usize, FlowKey, u64)>,
     /// The ends admit another one.
     other: Option<FlowKey>,
     /// Its first segment, since the capture's start: the zero of the picture.
@@ -39,7 +39,13 @@ impl Picture {
     /// # Errors
     /// The file cannot be written.
     pub fn begin(path: &Path, guests: &[Guest], peers: &[End]) -> anyhow::Result<Self> {
-        File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        // A picture that is there stays until there is another.
+        let mut options = File::options();
+        options
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             guests: guests.to_vec(),
@@ -62,7 +68,7 @@ impl Picture {
         if !is_guest || !is_peer {
             return;
         }
-        let connection = (file, passed.place, key);
+        let connection = (file, passed.place, key, passed.began_ns);
         if *self.drawn.get_or_insert(connection) != connection {
             self.other.get_or_insert(key);
             return;
@@ -87,7 +93,7 @@ impl Picture {
         if self.sent_to.is_some() {
             self.sequence.note_acked(time_s, state.snd_una, state.window_received_bytes());
         }
-        let limited = state.limited_by(params, None, at_us);
+        let limited = state.limited_by(params, None, passed.now_us);
         if limited != Limit::Closed {
             self.limited = limit::text(limited);
         }
@@ -98,12 +104,19 @@ impl Picture {
 
     /// # Errors
     /// The ends admit no connection, or several.
-    pub fn end(&self) -> anyhow::Result<()> {
-        let Some((_, _, key)) = &self.drawn else {
+    pub fn end(&self, is_json: bool) -> anyhow::Result<()> {
+        let Some((_, _, key, _)) = &self.drawn else {
             bail!("--plot: no connection has these ends: `vcc read` without --plot lists all");
         };
         let ends = |key: &FlowKey| format!("--guest {} --peer {}", key.guest(), key.peer());
         if let Some(other) = &self.other {
+            if other == key {
+                bail!(
+                    "--plot draws one connection, and several have the ends {}: cut the file, such as by \
+                     `editcap -A`",
+                    ends(key)
+                );
+            }
             bail!(
                 "--plot draws one connection, and several have these ends, such as {} and {}: name one",
                 ends(key),
@@ -114,7 +127,10 @@ impl Picture {
         let svg = plot::svg(&title, &self.limited, &self.series, Some(&self.sequence));
         fs::write(&self.path, svg)
             .with_context(|| format!("cannot write {}", self.path.display()))?;
-        output::say(&format!("{title} drawn: {}\n", self.path.display()));
+        // The standard output has the JSON.
+        if !is_json {
+            output::say(&format!("{title} drawn: {}\n", self.path.display()));
+        }
         Ok(())
     }
 }

@@ -87,11 +87,12 @@ pub fn files(files: &[Outcome]) -> String {
             }
         };
         for (counter, count) in untranslated(seen) {
-            line(count, counter.meaning);
+            line(count, meaning(&counter));
         }
         line(
             seen.unopened,
-            "connections without their SYN in the file: windows unknown, opened by the larger port",
+            "connections without a SYN in the file: their windows are unknown, and without a SYN-ACK, the end with \
+             the larger port counts as the opener",
         );
         line(seen.left_out, "connections left out: --max-flows has the limit");
         line(seen.others, "left out: segments between two ends of which --guest names neither");
@@ -122,6 +123,17 @@ pub fn caveat(underlay: Option<Underlay>) -> String {
         "\nThe windows, marks and reductions are those of {whose}, computed beside the connections. How the \
          guests would have\nanswered its windows is not known from a file.\n"
     )
+}
+
+/// Where that of a port is not true of a file.
+fn meaning(counter: &vcc_port::Counter) -> &'static str {
+    match counter.name {
+        "unknown" => {
+            "segments of connections that are not shown: the file has neither SYN nor data before them"
+        }
+        "not_ip" => "packets that are not IP",
+        _ => counter.meaning,
+    }
 }
 
 fn vantage_text(vantage: &Vantage) -> String {

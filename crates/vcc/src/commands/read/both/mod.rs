@@ -37,7 +37,7 @@ pub fn run(
     if guest_side == fabric_side && guest_side.as_os_str() == "-" {
         bail!("both files are the standard input: name a file for one of them");
     }
-    let (guest, fabric) = (input(guest_side, 0, false)?, input(fabric_side, 1, false)?);
+    let (guest, fabric) = (input(guest_side, 0)?, input(fabric_side, 1)?);
     let places = ByFace { guest: place(&guest), fabric: place(&fabric) };
     let files = ByFace { guest: guest.name, fabric: fabric.name };
     let readers = ByFace { guest: guest.content.reader, fabric: fabric.content.reader };
