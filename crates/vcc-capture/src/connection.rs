@@ -102,7 +102,7 @@ impl Track {
         }
         if silence_ns > 0 {
             let limit = before.limited_by(params, None, now_ns / NS_PER_US);
-            life.limited_ns[limit.index()] += silence_ns;
+            life.limited_ns[index(limit)] += silence_ns;
             // Without the peer's segments, all is silence.
             if self.hears_peer {
                 life.stalls.note((self.seen_ns, now_ns), before, segment, from_guest);
@@ -161,6 +161,11 @@ impl Track {
         }
         life
     }
+}
+
+/// In [`Limit::NAMES`].
+fn index(limit: Limit) -> usize {
+    Limit::NAMES.iter().position(|name| *name == limit.name()).expect("each limit has its name")
 }
 
 #[cfg(test)]

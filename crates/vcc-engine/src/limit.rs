@@ -115,16 +115,6 @@ macro_rules! names {
                     $(Self::$variant { .. } => $name,)*
                 }
             }
-
-            /// In [`Self::NAMES`].
-            pub fn index(self) -> usize {
-                enum Index {
-                    $($variant,)*
-                }
-                match self {
-                    $(Self::$variant { .. } => Index::$variant as usize,)*
-                }
-            }
         }
     };
 }
