@@ -14,6 +14,7 @@ use vcc_engine::{Params, Underlay};
 use vcc_port::{AttachOptions, Netns, Port};
 use vcc_testing::{EndOnDrop, ip, isolated, tun};
 
+use crate::download::Download;
 use crate::path::{Path, Sent};
 use crate::stack::{Role, Stack, beside};
 
@@ -25,8 +26,8 @@ pub const PEER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 pub const PORT: u16 = 5001;
 const NATIVE_PORT: u16 = 5002;
 
-/// How long to wait for a connection.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long to wait for a connection. A busy machine takes half a minute to boot another.
+const PATIENCE: Duration = Duration::from_secs(60);
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 const CHUNK_BYTES: usize = 1 << 16;
 
@@ -145,7 +146,11 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
         let path = Path::new(trial.mark_every);
         // Before the guest connects, which may not try again after a refusal.
         let listen = |port| listener(PEER, port, &trial.native);
-        let listeners = inside(&peer, || [PORT, NATIVE_PORT].map(listen));
+        let port = match trial.stack {
+            Stack::Download(_) => Download::port(),
+            _ => PORT,
+        };
+        let listeners = inside(&peer, || [port, NATIVE_PORT].map(listen));
         thread::scope(|scope| {
             let _end = path.end_on_drop();
             scope.spawn(|| path.carry([&uplink, &far]));
@@ -230,21 +235,47 @@ fn measure(
         connect((PEER, NATIVE_PORT).into(), &trial.native).expect("the native connects")
     });
     let to_native = accept(for_native);
+    let download = match &trial.stack {
+        Stack::Download(download) => Some(download),
+        _ => None,
+    };
     let streams = [&to_guest, &to_native, &at_native];
     thread::scope(|scope| {
         let (sender, receiver) =
             if role.sends { (&at_native, &to_native) } else { (&to_native, &at_native) };
         scope.spawn(|| send(sender));
         scope.spawn(|| receive(receiver));
-        scope.spawn(|| if role.sends { receive(&to_guest) } else { send(&to_guest) });
+        scope.spawn(|| match download {
+            Some(download) => download.answer(&to_guest),
+            None if role.sends => receive(&to_guest),
+            None => send(&to_guest),
+        });
         let sent = || {
             let way = |end| if role.sends { path.sent(end, PEER) } else { path.sent(PEER, end) };
             [way(GUEST), way(NATIVE)]
         };
-        thread::sleep(warm_up);
-        let before = sent();
-        thread::sleep(measured);
+        let before;
+        match download {
+            // Both connections begin now, and the native sender's measurement ends with the file.
+            Some(download) => {
+                before = sent();
+                eventually("send the file", || {
+                    let [guest, _] = sent();
+                    let has_sent = guest.bytes >= download.bytes as u64;
+                    if has_sent { Ok(()) } else { Err(io::Error::other(format!("{guest:?}"))) }
+                });
+            }
+            None => {
+                thread::sleep(warm_up);
+                before = sent();
+                thread::sleep(measured);
+            }
+        }
         let after = sent();
+        if download.is_some() {
+            let _ = to_guest.shutdown(Shutdown::Write);
+            thread::sleep(TRY_AGAIN);
+        }
         for stream in streams {
             let _ = stream.shutdown(Shutdown::Both);
         }

@@ -6,9 +6,11 @@
 //! peer sends to both.
 //!
 //! A short form with smoltcp runs with the other tests. `make verify` runs the whole matrix, also
-//! with gVisor's netstack and lwIP if Go and Debian's liblwip-dev are installed.
+//! with gVisor's netstack and lwIP if Go and Debian's liblwip-dev are installed, and with PyTCP, iPXE
+//! and GRUB, which fetch a file, if pip, QEMU and Debian's ipxe, ovmf and grub-efi-amd64-bin are.
 
 mod bed;
+mod download;
 mod path;
 mod stack;
 
@@ -18,6 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use bed::{Outcome, Trial, run};
+use download::{grub, ipxe, pytcp};
 use stack::{Role, Stack, lwip, netstack};
 use vcc_lab::congestion_controls::CongestionControls;
 use vcc_testing::{can_attach, skip};
@@ -215,5 +218,37 @@ fn other_stacks_have_their_share_of_heavy_marking() {
         let median = shares[shares.len() / 2];
         eprintln!("figure: {name} listens, one mark in {mark_every}: {median:.2} of its share");
         assert!(MEAN.contains(&median), "{name}, {mark_every}: {shares:.2?}");
+    }
+}
+
+/// Stacks that fetch a file. An interpreter and an emulated processor are slow at times, so their
+/// shares are only shown. PyTCP negotiates ECN itself; the others have none.
+#[test]
+#[ignore = "a minute: make verify runs it"]
+fn whole_files_reach_other_stacks() {
+    if !can_attach() {
+        return;
+    }
+    for (name, stack) in [("PyTCP", pytcp()), ("iPXE", ipxe()), ("GRUB", grub())] {
+        let stack = match stack {
+            Ok(download) => Stack::Download(download),
+            Err(why) => {
+                skip(&format!("{name} cannot be had: {why}"));
+                continue;
+            }
+        };
+        let trial = Trial {
+            stack,
+            role: Role { mtu: 1500, opens: true, sends: false },
+            timestamps: true,
+            sack: true,
+            mark_every: 20,
+            underlay: "reno-ecn",
+            native: "reno".into(),
+        };
+        let outcome = run(&trial, WARM_UP, MEASURED);
+        assert!(outcome.guest.marks > 0, "{name}: {outcome:?}");
+        let (share, bytes) = (outcome.share(), outcome.guest.bytes);
+        eprintln!("figure: {name} fetches {bytes} bytes, whole, at {share:.2} of its share");
     }
 }

@@ -16,6 +16,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 
 use crate::bed::{GATEWAY, GUEST, PEER, PORT};
+use crate::download::Download;
 use vcc_testing::EndOnDrop;
 
 /// A stack. Programs get their role as arguments.
@@ -23,6 +24,7 @@ use vcc_testing::EndOnDrop;
 pub enum Stack {
     Smoltcp,
     Program(PathBuf),
+    Download(Download),
     /// This machine's, in a namespace of its own; both guest and native sender have timestamps or not.
     Linux {
         timestamps: bool,
@@ -50,8 +52,19 @@ pub fn beside<T>(stack: &Stack, role: Role, device: &File, work: impl FnOnce() -
             })
         }
         Stack::Program(program) => {
-            let _child = KillOnDrop(start(program, role, device));
+            let mut command = Command::new(program);
+            command
+                .arg(role.mtu.to_string())
+                .arg(if role.opens { "connect" } else { "listen" })
+                .arg(if role.sends { "send" } else { "receive" });
+            let _child = KillOnDrop(start(command, device));
             work()
+        }
+        Stack::Download(download) => {
+            let _child = KillOnDrop(start(download.command(), device));
+            let done = work();
+            download.expect_whole();
+            done
         }
         Stack::Linux { .. } => unreachable!("it has no TAP device"),
     }
@@ -118,14 +131,9 @@ fn smoltcp(role: Role, device: RawFd, ended: &AtomicBool) {
     }
 }
 
-fn start(program: &Path, role: Role, device: &File) -> Child {
+fn start(mut command: Command, device: &File) -> Child {
     const INHERITED: RawFd = 3;
     let device = device.as_raw_fd();
-    let mut command = Command::new(program);
-    command
-        .arg(role.mtu.to_string())
-        .arg(if role.opens { "connect" } else { "listen" })
-        .arg(if role.sends { "send" } else { "receive" });
     let inherit = move || {
         // SAFETY: plain system calls on an open descriptor.
         let status = unsafe {
@@ -138,14 +146,14 @@ fn start(program: &Path, role: Role, device: &File) -> Child {
     };
     // SAFETY: between fork and exec it makes system calls only.
     unsafe { command.pre_exec(inherit) };
-    command.spawn().unwrap_or_else(|e| panic!("{}: {e}", program.display()))
+    command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
 
-fn source(name: &str) -> PathBuf {
+pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign").join(name)
 }
 
-fn built(name: &str) -> PathBuf {
+pub fn built(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
@@ -170,7 +178,7 @@ pub fn lwip() -> Result<Stack, String> {
     Ok(Stack::Program(program))
 }
 
-fn build(command: &mut Command) -> Result<(), String> {
+pub fn build(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|e| format!("{name}: {e}"))?;
     let stderr = String::from_utf8_lossy(&output.stderr);

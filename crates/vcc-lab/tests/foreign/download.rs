@@ -1,0 +1,158 @@
+//! Stacks that fetch a file over HTTP, and whether they got it whole.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::stack::{build, built, source};
+
+const GRUB: &str = "/usr/lib/grub/x86_64-efi/http.mod";
+const IPXE: &str = "/usr/lib/ipxe/ipxe.lkrn";
+const OVMF: &str = "/usr/share/OVMF/OVMF_CODE.fd";
+const PYTCP: &str = "pmd-pytcp==0.3.8";
+const PORT: u16 = 80;
+
+/// How long a guest that was sent the file may need to say so.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// A guest that fetches a file of `bytes` from its peer.
+#[derive(Clone, Debug)]
+pub struct Download {
+    program: PathBuf,
+    args: Vec<String>,
+    /// It says what it got in its output, with the hash of the file, or has it in its memory.
+    says: PathBuf,
+    pub bytes: usize,
+}
+
+/// A different one at each place, so that a lost or repeated part shows.
+fn body(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+impl Download {
+    pub fn port() -> u16 {
+        PORT
+    }
+
+    /// Its output goes to a file, and its device is descriptor 3.
+    pub fn command(&self) -> Command {
+        // What an earlier guest had is not this one's.
+        let _ = fs::remove_file(&self.says);
+        let output = self.says.with_extension("out");
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdout(File::create(output).expect("a file for its output"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Answers the guest's request with the file.
+    pub fn answer(&self, mut stream: &TcpStream) {
+        let mut request = BufReader::new(stream).lines();
+        while request.next().is_some_and(|line| !line.expect("a request").is_empty()) {}
+        let bytes = self.bytes;
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("a guest that listens");
+        stream.write_all(&body(bytes)).expect("a guest that listens");
+    }
+
+    /// Waits until the guest has the file, whole and unchanged.
+    pub fn expect_whole(&self) {
+        let body = body(self.bytes);
+        let file = self.says.with_extension("body");
+        fs::write(&file, &body).expect("a file of the body");
+        let output = Command::new("sha256sum").arg(&file).output().expect("sha256sum");
+        let hash = String::from_utf8_lossy(&output.stdout)[..64].to_string();
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let said = fs::read(&self.says).unwrap_or_default();
+            let is_in = |what: &[u8]| {
+                let begins = &what[..64];
+                said.windows(64)
+                    .enumerate()
+                    .any(|(at, some)| some == begins && said[at..].starts_with(what))
+            };
+            if is_in(hash.as_bytes()) || is_in(&body) {
+                return;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        panic!("{self:?}: it has another file, or none");
+    }
+}
+
+/// PyTCP, in a virtual environment of its own; an error if it cannot be installed.
+pub fn pytcp() -> Result<Download, String> {
+    let home = built("pytcp");
+    let python = home.join("bin/python");
+    if !python.exists() {
+        build(Command::new("python3").args(["-m", "venv"]).arg(&home))?;
+    }
+    let mut pip = Command::new(&python);
+    build(pip.args(["-m", "pip", "install", "--quiet", PYTCP]))?;
+    Ok(Download {
+        program: python,
+        args: vec![text(&source("pytcp.py"))],
+        says: built("pytcp.out"),
+        bytes: 2 << 20,
+    })
+}
+
+/// iPXE, booted by QEMU; an error if one of them is missing.
+pub fn ipxe() -> Result<Download, String> {
+    require(IPXE)?;
+    let memory = built("ipxe.memory");
+    let script = source("boot.ipxe");
+    let args = [
+        "-m 256 -machine graphics=off,memory-backend=memory -object",
+        &format!("memory-backend-file,id=memory,size=256M,share=on,mem-path={}", memory.display()),
+        &format!("-kernel {IPXE} -initrd {}", script.display()),
+    ];
+    qemu(&args.join(" "), memory, 3 << 20)
+}
+
+/// GRUB on UEFI, booted by QEMU; an error if one of them is missing.
+pub fn grub() -> Result<Download, String> {
+    require(GRUB)?;
+    require(OVMF)?;
+    let disk = built("grub");
+    let loader = disk.join("EFI/BOOT");
+    fs::create_dir_all(&loader).map_err(|e| format!("{}: {e}", loader.display()))?;
+    let mut make = Command::new("grub-mkstandalone");
+    make.args(["--format=x86_64-efi", "--locales=", "--themes=", "--fonts="])
+        .arg("--modules=net efinet http hashsum gcry_sha256 serial")
+        .arg(format!("--output={}", loader.join("BOOTX64.EFI").display()))
+        .arg(format!("boot/grub/grub.cfg={}", source("grub.cfg").display()));
+    build(&mut make)?;
+    let args = format!(
+        "-m 256 -bios {OVMF} -drive file=fat:{},format=raw,if=virtio,readonly=on",
+        disk.display()
+    );
+    qemu(&args, built("grub.out"), 1 << 20)
+}
+
+fn qemu(args: &str, says: PathBuf, bytes: usize) -> Result<Download, String> {
+    build(Command::new("qemu-system-x86_64").arg("--version"))?;
+    let card = "-netdev tap,id=card,fd=3 -device virtio-net-pci,netdev=card,romfile=";
+    let args = format!("-accel tcg -display none -nodefaults -serial stdio {card} {args}");
+    let args = args.split(' ').map(String::from).collect();
+    Ok(Download { program: "qemu-system-x86_64".into(), args, says, bytes })
+}
+
+fn require(file: &str) -> Result<(), String> {
+    if Path::new(file).exists() { Ok(()) } else { Err(format!("there is no {file}")) }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
