@@ -145,6 +145,11 @@ impl Track {
         self.is_beyond = excess_bytes > 0;
     }
 
+    /// On the port's clock.
+    pub(crate) fn began_ns(&self) -> u64 {
+        self.life.began_ns
+    }
+
     pub(crate) fn is_joined(&self) -> bool {
         self.life.is_joined
     }

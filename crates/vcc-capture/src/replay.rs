@@ -14,7 +14,7 @@ use crate::segment::Segment;
 use crate::sides::{IsGuest, Side};
 use crate::treatment::Treatment;
 use crate::tunnel::{self, Tunnel};
-use crate::watched::{SEGMENT_BYTES, Watched};
+use crate::watched::{Behind, SEGMENT_BYTES, Watched};
 
 /// More devices and tunnels than a host captures at.
 const PLACES_MAX: usize = 1024;
@@ -205,11 +205,13 @@ impl Replay {
         if side.joins {
             watched.join(side, &segment, frame, &header);
         }
-        let Some((state, begins)) = watched.pass(side, &segment, &header, frame) else { return };
+        let Some(Behind { state, began_ns, begins }) = watched.pass(side, &segment, &header, frame)
+        else {
+            return;
+        };
         self.begun += usize::from(begins);
         let (elapsed_ns, now_us) = (watched.elapsed_ns(), watched.now_us());
         let Side { key, from_guest, .. } = side;
-        let began_ns = watched.began_ns(&key).unwrap_or_default();
         let state = &state;
         observe(&Passed {
             place: index,

@@ -35,6 +35,15 @@ pub(crate) struct Watched {
     out: Out,
 }
 
+/// A connection behind a segment.
+pub(crate) struct Behind {
+    pub state: FlowState,
+    /// Since the capture's start.
+    pub began_ns: u64,
+    /// The segment is its first.
+    pub begins: bool,
+}
+
 impl Watched {
     pub(crate) fn new(treatment: Treatment, max_flows: usize, epoch_ns: u64) -> Self {
         let mut port = treatment.port(max_flows);
@@ -105,15 +114,14 @@ impl Watched {
         }
     }
 
-    /// Passes a segment through the port. The state of its connection behind it, and whether it begins the
-    /// connection; None if the port does not know the connection.
+    /// Passes a segment through the port. None if the port does not know its connection.
     pub(crate) fn pass(
         &mut self,
         side: Side,
         segment: &Segment,
         header: &TcpHeader,
         frame: &mut Frame,
-    ) -> Option<(FlowState, bool)> {
+    ) -> Option<Behind> {
         let Side { from_guest, key, .. } = side;
         let now_ns = self.clock.now_ns();
         self.reopen(side, segment);
@@ -144,7 +152,8 @@ impl Watched {
         if track.is_joined() {
             hide_windows(&mut after);
         }
-        Some((after, begins))
+        let began_ns = track.began_ns().saturating_sub(START_NS);
+        Some(Behind { state: after, began_ns, begins })
     }
 
     /// The end of the connection before is not in the capture: a port keeps such a connection, and believes
@@ -179,11 +188,6 @@ impl Watched {
     /// The time of the states of its connections.
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.now_ns() / NS_PER_US
-    }
-
-    /// When a connection began, since the capture's start.
-    pub(crate) fn began_ns(&self, key: &FlowKey) -> Option<u64> {
-        self.tracks.get(key).map(|track| track.life(START_NS).began_ns)
     }
 
     fn pass_frame(&mut self, from_guest: bool, frame: &mut Frame) {
