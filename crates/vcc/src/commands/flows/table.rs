@@ -22,7 +22,6 @@ pub fn table_with<T>(
     let of_flows = columns.iter().map(|column| (column.heading(), column.unit));
     let headings: Vec<_> =
         of_flows.chain(more.iter().map(|column| (column.heading(), column.unit))).collect();
-    let align = |unit: Unit| if unit.is_text() { Align::Left } else { Align::Right };
     let aligned = headings.iter().map(|(heading, unit)| (heading.as_str(), align(*unit)));
     let mut table = Table::new(aligned);
     for row in rows {
@@ -32,7 +31,22 @@ pub fn table_with<T>(
     table.render()
 }
 
-fn is_shown<'a, T: 'static>(
+/// Rows with these columns alone.
+pub fn table_of<T>(columns: &[&Column<T>], rows: &[T]) -> String {
+    let headings: Vec<(String, Align)> =
+        columns.iter().map(|column| (column.heading(), align(column.unit))).collect();
+    let mut table = Table::new(headings.iter().map(|(heading, align)| (heading.as_str(), *align)));
+    for row in rows {
+        table.row(columns.iter().map(|column| column.cell(row)));
+    }
+    table.render()
+}
+
+fn align(unit: Unit) -> Align {
+    if unit.is_text() { Align::Left } else { Align::Right }
+}
+
+pub fn is_shown<'a, T: 'static>(
     column: &Column<T>,
     mut rows: impl Iterator<Item = &'a T>,
     is_wide: bool,

@@ -203,7 +203,8 @@ pub fn ecn_flags(syn: &Syn) -> String {
     set.map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
 }
 
-fn share(part: u64, whole: u64) -> Option<f64> {
+/// None of nothing.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use vcc_command::table::{Align, Table};
 use vcc_view::Unit::{Bytes, Count, Fraction, Text, Us};
 
-use super::columns::Row;
+use super::columns::{Row, share};
+use crate::commands::flows::table::table_of;
 
 type Column = vcc_view::Column<Pair>;
 
@@ -78,10 +78,7 @@ static COLUMNS: &[Column] = &[
         "Beyond",
         "beyond",
         Fraction,
-        |pair| {
-            let share = pair.beyond_bytes as f64 / pair.sent_bytes as f64;
-            (pair.sent_bytes > 0).then_some(share).into()
-        },
+        |pair| share(pair.beyond_bytes, pair.sent_bytes).into(),
         "the share of the bytes that the underlay would have delayed",
     ),
     Column::new("Stalls", "stalls", Count, |pair| pair.stalls.into(), "their number"),
@@ -146,14 +143,7 @@ pub fn pairs(rows: &[Row]) -> Vec<Pair> {
 }
 
 pub fn table(pairs: &[Pair]) -> String {
-    let headings: Vec<String> = COLUMNS.iter().map(Column::heading).collect();
-    let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
-    let aligns = COLUMNS.iter().map(align);
-    let mut table = Table::new(headings.iter().map(String::as_str).zip(aligns));
-    for pair in pairs {
-        table.row(COLUMNS.iter().map(|column| column.cell(pair)));
-    }
-    table.render()
+    table_of(&COLUMNS.iter().collect::<Vec<_>>(), pairs)
 }
 
 impl Serialize for Pair {

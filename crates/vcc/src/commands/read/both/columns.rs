@@ -1,10 +1,10 @@
 //! The table of connections on both sides.
 
 use vcc_capture::both::{Alone, Compared, Direction, Face};
-use vcc_command::table::{Align, Table};
-use vcc_view::Shown;
 use vcc_view::Unit::{Bytes, Count, Text};
 use vcc_view::Value;
+
+use crate::commands::flows::table::{is_shown, table_of};
 
 type Column = vcc_view::Column<Compared>;
 
@@ -112,21 +112,9 @@ fn alone(row: &Compared, face: Face) -> u64 {
 }
 
 pub fn table(rows: &[Compared], is_wide: bool) -> String {
-    let is_shown = |column: &&Column| match column.shown {
-        Shown::Always => true,
-        Shown::Where(says_something) => is_wide || rows.iter().any(says_something),
-        Shown::Wide => is_wide,
-        Shown::Json => false,
-    };
-    let columns: Vec<&Column> = COLUMNS.iter().filter(is_shown).collect();
-    let align = |column: &Column| if column.unit.is_text() { Align::Left } else { Align::Right };
-    let headings: Vec<(String, Align)> =
-        columns.iter().map(|column| (column.heading(), align(column))).collect();
-    let mut table = Table::new(headings.iter().map(|(heading, align)| (heading.as_str(), *align)));
-    for row in rows {
-        table.row(columns.iter().map(|column| column.cell(row)));
-    }
-    table.render()
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| is_shown(column, rows.iter(), is_wide)).collect();
+    table_of(&columns, rows)
 }
 
 /// The help of the columns in `--help`.
