@@ -29,6 +29,7 @@ fn build() -> Result<(), String> {
         (datapath.join("port.bpf.c"), "port.bpf.o"),
         (datapath.join("lanes.bpf.c"), "lanes.bpf.o"),
         (datapath.join("detour.bpf.c"), "detour.bpf.o"),
+        (datapath.join("record.bpf.c"), "record.bpf.o"),
         (watch, "watch.bpf.o"),
         (timers, "timers.bpf.o"),
     ];

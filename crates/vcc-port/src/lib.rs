@@ -45,6 +45,7 @@ mod policy;
 mod port;
 mod predecessor;
 mod program;
+mod recorder;
 mod ring;
 mod run_time;
 mod sweep;
@@ -76,6 +77,7 @@ pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolic
 pub use port::Port;
 pub use predecessor::{Inherited, Predecessor};
 pub use program::Program;
+pub use recorder::{RecordedPacket, RecordedSide, Recorder, RecorderOptions};
 pub use run_time::{RunTime, RunTimes};
 pub use test_run::RunOutput;
 pub use timers::{Turning, are_wheels_still};

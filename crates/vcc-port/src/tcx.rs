@@ -93,6 +93,13 @@ pub(crate) fn attached(ifindex: u32, hook: Hook) -> io::Result<Attached> {
     Ok(Attached { program_ids, revision: options.revision })
 }
 
+/// Where a program runs, beside another.
+#[derive(Clone, Copy)]
+pub(crate) enum Beside {
+    Before,
+    Behind,
+}
+
 /// Attaches behind the existing programs, or before them. With a `hook_revision` other than 0, the kernel returns
 /// ESTALE if the hook has changed since.
 pub(crate) fn attach(
@@ -101,19 +108,49 @@ pub(crate) fn attach(
     order: Order,
     hook_revision: u64,
 ) -> io::Result<Link> {
-    // SAFETY: all-zero bytes are a valid bpf_tcx_opts.
-    let mut options: libbpf_sys::bpf_tcx_opts = unsafe { std::mem::zeroed() };
-    options.sz = size_of_val(&options) as libbpf_sys::size_t;
+    let mut options = no_options();
     options.expected_revision = hook_revision;
     options.flags = match order {
         Order::Last => 0,
         // Of nobody: of all.
         Order::First => libbpf_sys::BPF_F_BEFORE,
     };
+    attach_with(program, ifindex, &options)
+}
+
+/// Attaches beside the program of a link. The kernel returns ENOENT if that is not at this hook any more.
+pub(crate) fn attach_beside(
+    program: &ProgramMut<'_>,
+    ifindex: u32,
+    beside: Beside,
+    link: &Link,
+) -> io::Result<Link> {
+    let mut options = no_options();
+    options.flags = libbpf_sys::BPF_F_LINK
+        | match beside {
+            Beside::Before => libbpf_sys::BPF_F_BEFORE,
+            Beside::Behind => libbpf_sys::BPF_F_AFTER,
+        };
+    options.relative_fd = link.as_fd().as_raw_fd() as u32;
+    attach_with(program, ifindex, &options)
+}
+
+fn no_options() -> libbpf_sys::bpf_tcx_opts {
+    // SAFETY: all-zero bytes are a valid bpf_tcx_opts.
+    let mut options: libbpf_sys::bpf_tcx_opts = unsafe { std::mem::zeroed() };
+    options.sz = size_of_val(&options) as libbpf_sys::size_t;
+    options
+}
+
+fn attach_with(
+    program: &ProgramMut<'_>,
+    ifindex: u32,
+    options: &libbpf_sys::bpf_tcx_opts,
+) -> io::Result<Link> {
     let program = program.as_libbpf_object().as_ptr();
     // SAFETY: the program is loaded and lives as long as the borrow of it.
     let link =
-        unsafe { libbpf_sys::bpf_program__attach_tcx(program, ifindex as libc::c_int, &options) };
+        unsafe { libbpf_sys::bpf_program__attach_tcx(program, ifindex as libc::c_int, options) };
     match NonNull::new(link) {
         // SAFETY: libbpf made this link just now and nobody else has the pointer.
         Some(link) => Ok(unsafe { Link::from_ptr(link) }),

@@ -12,7 +12,7 @@ pub(crate) use attach::{refusal, require_unattached};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use libbpf_rs::Link;
+use libbpf_rs::{Link, ProgramMut};
 use vcc_engine::{Delays, Mode, Params, sys};
 use vcc_policy::Tunnels;
 
@@ -23,7 +23,7 @@ use crate::host::Host;
 use crate::maps::Maps;
 use crate::pins::Pin;
 use crate::sweep::Sweep;
-use crate::tcx::{self, Hook};
+use crate::tcx::{self, Beside, Hook};
 use crate::{
     Arrived, Counters, Error, Flow, FlowId, Result, RunTime, SharedPolicy, Usage, counts, flows,
     params, run_time, usage,
@@ -173,6 +173,26 @@ impl Port {
         self.links.iter().try_fold(RunTime::default(), |sum, link| {
             let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
             Ok(sum + run_time::of_program(info.prog_id)?)
+        })
+    }
+
+    /// Attaches another program beside that of the port.
+    pub(crate) fn attach_beside(
+        &self,
+        program: &ProgramMut<'_>,
+        hook: Hook,
+        beside: Beside,
+    ) -> Result<Link> {
+        let [from_guest, to_guest] = &self.links;
+        let ours = match hook {
+            Hook::FromGuest => from_guest,
+            Hook::ToGuest => to_guest,
+        };
+        tcx::attach_beside(program, self.device.ifindex, beside, ours).map_err(|e| {
+            match e.raw_os_error() {
+                Some(libc::ENOENT) => self.not_attached(),
+                _ => refusal(&self.device, e),
+            }
         })
     }
 

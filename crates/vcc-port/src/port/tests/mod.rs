@@ -9,6 +9,7 @@ mod foreign;
 mod interrupted;
 mod joined;
 mod pinned;
+mod recorded;
 mod refusals;
 mod ruled;
 mod run_time;
