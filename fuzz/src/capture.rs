@@ -39,7 +39,7 @@ pub fn run(input: &[u8]) {
 fn compare(input: &[u8]) {
     let sides = ByFace { guest: input, fabric: input };
     let mut comparison = Comparison::new(MAX_CONNECTIONS, None);
-    read_in_step(sides, &mut comparison, &mut |_, _| steps::count());
+    read_in_step(sides, None, &mut comparison, &mut |_, _| steps::count());
     let outcome = comparison.end();
     assert!(outcome.connections.len() <= MAX_CONNECTIONS);
     assert_eq!(outcome.total.payload.different_bytes, 0, "a file differs from itself");

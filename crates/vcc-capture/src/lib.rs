@@ -7,6 +7,8 @@
 //!
 //! [`both`] compares two captures of the same connections, on the two sides of a port.
 //!
+//! [`Writer`] writes a file, of which an interface may be a side of a port ([`PortSide`]).
+//!
 //! Files come from anywhere. The library `pcap-parser` reads what is inside headers and blocks. Their
 //! lengths are checked here beforehand, so that an error has its offset and no length of a file decides
 //! how much memory is taken.
@@ -24,6 +26,7 @@ mod options;
 mod packet;
 mod pcap;
 mod pcapng;
+mod port_side;
 mod problem;
 mod replay;
 mod resolution;
@@ -38,12 +41,14 @@ mod treatment;
 mod tunnel;
 mod vantage;
 mod watched;
+mod writer;
 
 pub use capture::Capture;
 pub use compression::Content;
 pub use connection::{Connection, LIMITS, Life};
 pub use handshake::Handshake;
 pub use packet::{Interface, Packet};
+pub use port_side::PortSide;
 pub use problem::{Problem, What};
 pub use replay::{Passed, Place, Replay, Replayed};
 pub use segment::{Mac, Segment};
@@ -52,3 +57,4 @@ pub use syn::{ECN_FLAGS, Syn};
 pub use treatment::Treatment;
 pub use tunnel::Tunnel;
 pub use vantage::{Point, Vantage};
+pub use writer::{Statistics, Way, Writer, Written};

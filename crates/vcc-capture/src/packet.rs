@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use crate::link::Link;
+use crate::replay::whole;
+use crate::segment::Segment;
 
 /// More than any device passes at once, a super-segment of BIG TCP included.
 pub(crate) const PACKET_MAX_BYTES: u32 = 1 << 20;
@@ -29,6 +31,19 @@ pub struct Packet {
     pub frame_bytes: usize,
     /// What was kept of it.
     pub frame: Vec<u8>,
+}
+
+impl Packet {
+    /// None if it has no TCP header, is a fragment, or was cut within its headers.
+    pub fn segment(&mut self) -> Option<Segment> {
+        let captured_bytes = self.frame.len();
+        let frame = whole(self);
+        let header = frame.tcp_header().filter(|header| header.end <= captured_bytes);
+        let segment = header.map(|header| Segment::read(&frame, &header));
+        self.frame = frame.bytes;
+        self.frame.truncate(captured_bytes);
+        segment
+    }
 }
 
 /// A packet in the bytes of its record.

@@ -48,7 +48,7 @@ pub use delays::Delays;
 pub use difference::Difference;
 pub use face::{ByDirection, ByFace, Direction, Face};
 pub use field::Field;
-pub use files::read_in_step;
+pub use files::{read_in_step, recorded_devices};
 pub use payload::PayloadCounts;
 pub use room::WAITING_MAX_BYTES;
 

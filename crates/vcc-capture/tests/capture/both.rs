@@ -73,7 +73,7 @@ fn translated(is_ipv6: bool) -> Files {
 fn compare_files(guest: &[u8], fabric: &[u8]) -> Outcome {
     let mut comparison = Comparison::new(100, None);
     let mut complain = |face, problem| panic!("{face:?}: {problem}");
-    read_in_step(ByFace { guest, fabric }, &mut comparison, &mut complain);
+    read_in_step(ByFace { guest, fabric }, None, &mut comparison, &mut complain);
     comparison.end()
 }
 
@@ -400,7 +400,7 @@ fn connections_and_guests_are_chosen() {
     let (guest, fabric) = (file(&files.guest), file(&files.fabric));
     let readers = ByFace { guest: &guest[..], fabric: &fabric[..] };
     let outcome = |mut comparison: Comparison| {
-        read_in_step(readers, &mut comparison, &mut |_, problem| panic!("{problem}"));
+        read_in_step(readers, None, &mut comparison, &mut |_, problem| panic!("{problem}"));
         comparison.end()
     };
     let none = outcome(Comparison::new(100, Some(Box::new(|_, _| false))));
@@ -431,7 +431,7 @@ fn changed_bytes_are_compared_or_refused() {
                 std::mem::swap(&mut readers.guest, &mut readers.fabric);
             }
             let mut comparison = Comparison::new(3, None);
-            read_in_step(readers, &mut comparison, &mut |_, _| {});
+            read_in_step(readers, None, &mut comparison, &mut |_, _| {});
             let outcome = comparison.end();
             let total = &outcome.total;
             let alone = [total.alone.from_guest, total.alone.to_guest];

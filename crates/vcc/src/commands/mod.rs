@@ -14,6 +14,7 @@ pub mod import;
 pub mod policy;
 pub mod ports;
 pub mod read;
+pub mod record;
 pub mod run;
 mod selection;
 pub mod status;

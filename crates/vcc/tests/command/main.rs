@@ -15,6 +15,7 @@ mod live;
 mod policy;
 mod pty;
 mod read;
+mod recording;
 mod refusals;
 mod screen;
 mod seeing;

@@ -48,7 +48,8 @@ const UNREAD: u8 = 3;
 /// How a guest would have answered the underlay's window is not known from a capture. What can be read is
 /// shown even if a file is damaged; then the exit code is 3.
 ///
-/// With --both, two captures from the two sides of a port show what vcc has changed, segment by segment.
+/// With --both, two captures from the two sides of a port, or one of `vcc record`, show what vcc has
+/// changed, segment by segment.
 /// The exit code is 1 if anything differs that vcc leaves alone, such as a byte of payload.
 #[derive(clap::Args)]
 #[command(after_long_help = help())]
@@ -58,8 +59,8 @@ pub struct Arguments {
     files: Vec<PathBuf>,
 
     /// Compare two captures of the same connections: the first between the guest and its port, the second
-    /// on the fabric's side
-    #[arg(long, num_args = 2, value_names = ["GUEST_SIDE", "FABRIC_SIDE"],
+    /// on the fabric's side; or a recording that has both sides
+    #[arg(long, num_args = 1..=2, value_names = ["FILE", "FABRIC_SIDE"],
           conflicts_with_all = ["files", "underlay", "policy", "peer", "stage", "ecn", "with", "since", "sort",
                                 "reverse", "top", "explain", "hosts", "follow", "plot"])]
     both: Vec<PathBuf>,
@@ -77,8 +78,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "underlay")]
     policy: Option<PathBuf>,
 
-    /// The guests' port, from which their tenant follows
-    #[arg(long, value_name = "DEV", requires = "policy")]
+    /// With --policy: the guests' port, from which their tenant follows. With --both: the port of a
+    /// recording that is compared
+    #[arg(long, value_name = "DEV")]
     device: Option<String>,
 
     /// The guests' tenant
@@ -130,8 +132,11 @@ fn help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let [guest_side, fabric_side] = &arguments.both[..] {
-        return both::run(arguments, guest_side, fabric_side);
+    if !arguments.both.is_empty() {
+        return both::run(arguments, &arguments.both);
+    }
+    if let (Some(device), None) = (&arguments.device, &arguments.policy) {
+        bail!("--device {device} chooses a tenant of a policy: add --policy FILE, or remove it");
     }
     let policy = arguments.policy.as_deref().map(policy::read).transpose()?;
     let treatment = treatment(arguments, policy.as_ref())?;

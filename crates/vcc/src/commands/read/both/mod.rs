@@ -1,15 +1,15 @@
-//! `vcc read --both`: two captures, on the two sides of a port.
+//! `vcc read --both`: two captures, on the two sides of a port, or one recording of both.
 
 mod columns;
 mod document;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
-use vcc_capture::Problem;
-use vcc_capture::both::{ByFace, Comparison, Face, Outcome, read_in_step};
+use anyhow::{anyhow, bail};
+use vcc_capture::both::{ByFace, Comparison, Face, Outcome, read_in_step, recorded_devices};
+use vcc_capture::{PortSide, Problem};
 use vcc_command::output;
 
 use super::file::Input;
@@ -29,17 +29,28 @@ struct Report {
     outcome: Outcome,
 }
 
-pub fn run(
-    arguments: &Arguments,
-    guest_side: &Path,
-    fabric_side: &Path,
-) -> anyhow::Result<ExitCode> {
-    if guest_side == fabric_side && guest_side.as_os_str() == "-" {
-        bail!("both files are the standard input: name a file for one of them");
+/// `files`: one of each side, or a recording.
+pub fn run(arguments: &Arguments, files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let (guest_side, fabric_side, device) = match files {
+        [guest_side, fabric_side] => {
+            if guest_side == fabric_side && guest_side.as_os_str() == "-" {
+                bail!("both files are the standard input: name a file for one of them");
+            }
+            (guest_side, fabric_side, None)
+        }
+        [recording] => (recording, recording, Some(recorded_device(recording, arguments)?)),
+        _ => bail!("--both takes one file or two, and {} are given", files.len()),
+    };
+    if let (None, Some(device)) = (&device, &arguments.device) {
+        bail!("--device {device} names a port of a recording, and two files are given");
     }
     let (guest, fabric) = (input(guest_side, 0)?, input(fabric_side, 1)?);
     let places = ByFace { guest: place(&guest), fabric: place(&fabric) };
-    let files = ByFace { guest: guest.name, fabric: fabric.name };
+    let name = |input: &Input, face| match &device {
+        Some(device) => format!("{}, {}", input.name, PortSide { device, face }.name()),
+        None => input.name.clone(),
+    };
+    let files = ByFace { guest: name(&guest, Face::Guest), fabric: name(&fabric, Face::Fabric) };
     let readers = ByFace { guest: guest.content.reader, fabric: fabric.content.reader };
     let mut problems = ByFace::<Vec<String>>::default();
     let mut complain = |face: Face, problem: Problem| {
@@ -47,7 +58,7 @@ pub fn run(
         problems[face].push(problem.to_string());
     };
     let mut comparison = Comparison::new(arguments.max_flows as usize, is_guest(arguments));
-    read_in_step(readers, &mut comparison, &mut complain);
+    read_in_step(readers, device.as_deref(), &mut comparison, &mut complain);
     let report = Report { files, places, problems, outcome: comparison.end() };
     if arguments.json {
         output::say_json(&document::Document::new(&report))?;
@@ -56,6 +67,29 @@ pub fn run(
         output::say(&text::text(&report));
     }
     Ok(report.exit_code())
+}
+
+/// The port of a recording that is compared.
+fn recorded_device(path: &Path, arguments: &Arguments) -> anyhow::Result<String> {
+    let name = path.display();
+    if path.as_os_str() == "-" {
+        bail!(
+            "both sides of a recording are read at once, which the standard input is not: name a file"
+        );
+    }
+    let reader = input(path, 0)?.content.reader;
+    let devices = recorded_devices(reader).map_err(|problem| anyhow!("{name}, {problem}"))?;
+    match (&devices[..], &arguments.device) {
+        ([], _) => bail!(
+            "{name} has not both sides of a port: name two files, or record with `vcc record`"
+        ),
+        (_, Some(device)) if devices.contains(device) => Ok(device.clone()),
+        (_, Some(device)) => bail!("{name} has no port {device}, but {}", devices.join(", ")),
+        ([device], None) => Ok(device.clone()),
+        (_, None) => {
+            bail!("{name} has several ports: name one by --device: {}", devices.join(", "))
+        }
+    }
 }
 
 /// Offsets in a compressed file are those of its content.

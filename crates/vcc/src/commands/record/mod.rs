@@ -1,0 +1,231 @@
+mod file;
+mod wanted;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::ValueEnum;
+use vcc_command::{output, seconds};
+use vcc_port::{Port, RecordedSide, Recorder, RecorderOptions};
+use vcc_view::End;
+
+use super::ports_of;
+use crate::interrupt;
+use file::RecordingFile;
+use wanted::Wanted;
+
+/// Record the packets at ports into a capture, on both sides of vcc
+///
+/// The capture is a pcapng file with two interfaces for each port. On the guest side, packets are as the
+/// guest sends and gets them; on the fabric side, as the fabric gets and sends them. `vcc read` and other
+/// programs read it, and `vcc read --both FILE` shows what vcc has changed, segment by segment.
+///
+/// It ends by Ctrl-C, with a port, or by --count, --duration or --max-mib. Packets that come faster than
+/// they can be written are counted; the guests' traffic does not wait for them.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The ports [default: all of this network namespace]
+    #[arg(value_name = "DEV")]
+    devices: Vec<String>,
+
+    /// Write to FILE, which its owner alone may read [default: stdout, if it is no terminal]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The side of vcc
+    #[arg(long, value_name = "SIDE", default_value = "both")]
+    side: Sides,
+
+    /// Keep at most BYTES of each packet
+    #[arg(long, value_name = "BYTES", default_value_t = Recorder::KEPT_MAX_BYTES,
+          value_parser = clap::value_parser!(u32).range(64..=i64::from(Recorder::KEPT_MAX_BYTES)))]
+    snaplen: u32,
+
+    /// Room for packets that are not written yet: a power of two
+    #[arg(long, value_name = "MIB", default_value_t = 16, value_parser = buffer)]
+    buffer_mib: u32,
+
+    /// End after N packets
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// End after SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds::from_a_hundredth)]
+    duration: Option<Duration>,
+
+    /// End once the file has MIB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    max_mib: Option<u64>,
+
+    /// TCP of guests at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS
+    #[arg(long, value_name = "END", value_delimiter = ',', help_heading = "Which packets")]
+    guest: Vec<End>,
+
+    /// TCP of peers at ADDRESS, ADDRESS:PORT, :PORT, or in the network ADDRESS/BITS
+    #[arg(long, value_name = "END", value_delimiter = ',', help_heading = "Which packets")]
+    peer: Vec<End>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sides {
+    /// Between the guest and vcc
+    Guest,
+    /// Between vcc and the fabric
+    Fabric,
+    /// Both
+    Both,
+}
+
+impl Sides {
+    fn list(self) -> Vec<RecordedSide> {
+        match self {
+            Self::Guest => vec![RecordedSide::Guest],
+            Self::Fabric => vec![RecordedSide::Fabric],
+            Self::Both => RecordedSide::BOTH.to_vec(),
+        }
+    }
+}
+
+/// The interval at which the end of a port is noticed without a packet.
+const LOOK: Duration = Duration::from_millis(500);
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let ports = ports(&arguments.devices)?;
+    let devices: Vec<&str> = ports.iter().map(Port::device).collect();
+    let sides = arguments.side.list();
+    let options = RecorderOptions {
+        sides: sides.clone(),
+        kept_max_bytes: arguments.snaplen,
+        buffer_bytes: arguments.buffer_mib << 20,
+    };
+    let max_bytes = arguments.max_mib.map(|mib| mib << 20);
+    let mut file = RecordingFile::open(arguments.output.as_deref(), max_bytes)?;
+    interrupt::listen()?;
+    let mut recorder = Recorder::start(&ports, &options)?;
+    let result = file
+        .begin(&devices, &sides, arguments.snaplen)
+        .and_then(|()| record(&ports, &mut recorder, &mut file, arguments));
+    let ended = match result {
+        Err(error) if file.has_no_reader(&error) => None,
+        result => Some(result?),
+    };
+    let lost = lost(&recorder, &devices, &sides)?;
+    if ended.is_some() {
+        file.end(&lost)?;
+    }
+    if let Some(path) = &arguments.output {
+        output::say(&format!("{}: {}\n", path.display(), file.summary(&devices)));
+    }
+    if let Some(Ended::Detached) = ended {
+        output::complain("a port was detached, or its device has gone: the recording has ended");
+    }
+    match lost.iter().map(|(_, lost)| lost).sum() {
+        0 => {}
+        lost => output::complain(&missing(lost)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Those whose devices are in this network namespace, each once.
+fn ports(devices: &[String]) -> anyhow::Result<Vec<Port>> {
+    let devices: Vec<String> =
+        devices.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let mut ports = ports_of(&devices, "record at the tap, by tcpdump or `dumpcap`")?;
+    let mut elsewhere = Vec::new();
+    for port in std::mem::take(&mut ports) {
+        match port.is_here()? {
+            true => ports.push(port),
+            false => elsewhere.push(port.device().to_owned()),
+        }
+    }
+    match (ports.is_empty(), elsewhere.is_empty()) {
+        (false, _) => Ok(ports),
+        (true, true) => bail!("vcc is attached to no device in the kernel"),
+        (true, false) => bail!(
+            "all ports are in other network namespaces ({}): use `ip netns exec`",
+            elsewhere.join(", ")
+        ),
+    }
+}
+
+/// Why a recording has ended.
+#[derive(Clone, Copy)]
+enum Ended {
+    /// As the user wanted.
+    Asked,
+    Detached,
+}
+
+fn record(
+    ports: &[Port],
+    recorder: &mut Recorder,
+    file: &mut RecordingFile,
+    arguments: &Arguments,
+) -> anyhow::Result<Ended> {
+    let wanted = Wanted { guests: &arguments.guest, peers: &arguments.peer };
+    let until = arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
+    let mut looked = Instant::now();
+    let mut ended = None;
+    loop {
+        let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
+        if ended.is_none() && (left.is_zero() || interrupt::came()) {
+            ended = Some(Ended::Asked);
+        } else if ended.is_none() && looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            let is_attached = recorder.is_attached()? && are_attached(ports)?;
+            ended = (!is_attached).then_some(Ended::Detached);
+        }
+        if ended.is_some() {
+            // What was recorded by now is still written.
+            recorder.stop();
+        }
+        let mut packet = recorder.next(Duration::ZERO)?;
+        if packet.is_none() {
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+            // Flushed before waiting: a reader of the output has all packets so far.
+            file.flush()?;
+            packet = recorder.next(left.min(LOOK))?;
+        }
+        let Some(mut packet) = packet else { continue };
+        if wanted.admits(&mut packet) {
+            file.packet(&packet)?;
+        }
+        if arguments.count.is_some_and(|count| file.packets() >= count) || file.is_full() {
+            return Ok(Ended::Asked);
+        }
+    }
+}
+
+/// Without its port, a device still passes packets, and both sides show the same.
+fn are_attached(ports: &[Port]) -> Result<bool, vcc_port::Error> {
+    ports.iter().try_fold(true, |all, port| Ok(all && port.is_attached()?))
+}
+
+/// For each interface, in the order of the file, its port and side, and the packets that were not recorded.
+fn lost(
+    recorder: &Recorder,
+    devices: &[&str],
+    sides: &[RecordedSide],
+) -> anyhow::Result<Vec<((usize, RecordedSide), u64)>> {
+    let places = (0..devices.len()).flat_map(|port| sides.iter().map(move |side| (port, *side)));
+    places.map(|(port, side)| Ok(((port, side), recorder.lost(port, side)?))).collect()
+}
+
+fn missing(lost: u64) -> String {
+    format!(
+        "{lost} packets are missing: they came faster than they could be written. A smaller \
+         --snaplen, one --side or a larger --buffer-mib keeps more"
+    )
+}
+
+fn buffer(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|mib: &u32| mib.is_power_of_two() && *mib <= 1024)
+        .ok_or_else(|| "must be a power of two of at most 1024".to_owned())
+}

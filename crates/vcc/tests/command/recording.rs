@@ -1,0 +1,204 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+use vcc_testing::{eventually, guest, on_a_host};
+
+use crate::wire::{connect, ends, exchange};
+use crate::{CommandOutput, command, vcc};
+
+const FILE: &str = "recording.pcapng";
+
+/// `vcc record` in the background, from when it records.
+struct Running {
+    child: Child,
+    directory: TempDir,
+}
+
+impl Running {
+    fn begin(arguments: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let child = command()
+            .arg("record")
+            .args(arguments.split_whitespace())
+            .arg("--output")
+            .arg(directory.path().join(FILE))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command");
+        let running = Self { child, directory };
+        // The interfaces are written when the recording has begun.
+        eventually("interfaces", || {
+            fs::metadata(running.path()).is_ok_and(|file| file.len() > 100)
+        });
+        running
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join(FILE)
+    }
+
+    /// By Ctrl-C.
+    fn end(self) -> (CommandOutput, TempDir) {
+        // SAFETY: the call takes no pointers; the child has not been waited for.
+        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGINT) };
+        assert_eq!(status, 0);
+        self.wait()
+    }
+
+    fn wait(self) -> (CommandOutput, TempDir) {
+        let shown = self.child.wait_with_output().expect("its end").into();
+        (shown, self.directory)
+    }
+}
+
+/// A command in the directory of a recording.
+fn vcc_in(directory: &TempDir, arguments: &str) -> CommandOutput {
+    let mut command = command();
+    command.current_dir(directory.path()).args(arguments.split_whitespace());
+    command.output().expect("the command").into()
+}
+
+#[test]
+fn a_recording_proves_what_vcc_has_changed() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let running = Running::begin("port --buffer-mib 64");
+        let mode = fs::metadata(running.path()).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let guest_end = ends(&here)[0].clone();
+        drop((here, there));
+        let (shown, directory) = running.end();
+        let shown = shown.well();
+        for part in [FILE, " at port (guest side), ", " at port (fabric side)"] {
+            assert!(shown.contains(part), "{shown}");
+        }
+        let both = vcc_in(&directory, &format!("read --both {FILE}")).well();
+        for part in [
+            "recording.pcapng, port (guest side): ",
+            "recording.pcapng, port (fabric side): ",
+            "Payload: 2.00 MiB compared, all equal",
+            "windows lowered toward the guest",
+            "No difference but those that docs/translation.md names",
+        ] {
+            assert!(both.contains(part), "{part}\n{both}");
+        }
+        let read = vcc_in(&directory, &format!("read {FILE}")).well();
+        for side in ["(guest side)", "(fabric side)"] {
+            assert!(read.contains(&format!("{FILE}:port {side} ")), "{read}");
+        }
+        assert_eq!(read.matches(&guest_end).count(), 2, "{read}");
+        let by_device = format!("read --both {FILE} --device port");
+        assert!(vcc_in(&directory, &by_device).well().contains("all equal"));
+        let complaint = vcc_in(&directory, &format!("read --both {FILE} --device other"));
+        assert!(complaint.complaint(1).contains("has no port other, but port"));
+        // Another program reads it, where it is installed.
+        let dump =
+            Command::new("tcpdump").args(["-nr", FILE]).current_dir(directory.path()).output();
+        if let Ok(dump) = dump {
+            let packets = String::from_utf8_lossy(&dump.stdout).lines().count();
+            let count = shown.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
+            assert_eq!(count, Some(packets.to_string().as_str()), "{shown}");
+        }
+    });
+}
+
+#[test]
+fn packets_and_sides_are_chosen() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port --mode shadow").well();
+        let connections = [connect(&guest), connect(&guest)];
+        let [wanted_end, _] = ends(&connections[1].0);
+        let wanted_port = wanted_end.rsplit(':').next().expect("a port").to_owned();
+        let running =
+            Running::begin(&format!("--side fabric --guest :{wanted_port} --snaplen 100"));
+        for (mut here, mut there) in connections {
+            exchange(&mut here, &mut there);
+        }
+        let (shown, directory) = running.end();
+        let shown = shown.well();
+        assert!(!shown.contains("guest side"), "{shown}");
+        let read = vcc_in(&directory, &format!("read {FILE}")).well();
+        assert!(read.contains(&wanted_end), "{read}");
+        assert!(read.contains(", 1 connections") || read.contains(", 1 connection"), "{read}");
+        let refusal = vcc_in(&directory, &format!("read --both {FILE}")).complaint(1);
+        assert!(refusal.contains("has not both sides of a port"), "{refusal}");
+    });
+}
+
+#[test]
+fn a_recording_ends_by_itself() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let running = Running::begin("port --count 10");
+        exchange(&mut here, &mut there);
+        let (shown, _directory) = running.wait();
+        assert!(shown.well().contains(": 10 packets, "));
+        let (shown, _directory) = Running::begin("--duration 0.2").wait();
+        shown.well();
+        let running = Running::begin("port --max-mib 1 --buffer-mib 64");
+        for _ in 0..4 {
+            exchange(&mut here, &mut there);
+        }
+        let (_, directory) = running.wait();
+        let bytes = fs::metadata(directory.path().join(FILE)).expect("a file").len();
+        assert!((1 << 20..2 << 20).contains(&bytes), "{bytes} bytes");
+        drop((here, there));
+        let running = Running::begin("port");
+        vcc("detach --now port").well();
+        let (shown, _directory) = running.wait();
+        let ended = "a port was detached, or its device has gone: the recording has ended";
+        assert!(shown.stderr.contains(ended), "{}", shown.stderr);
+    });
+}
+
+#[test]
+fn a_recording_streams_to_a_pipe() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let mut recorder = command();
+        recorder.args(["record", "port", "--count", "100"]).stdout(Stdio::piped());
+        let mut recorder = recorder.spawn().expect("the command");
+        let to = recorder.stdout.take().expect("a pipe");
+        let mut reader = command();
+        reader.args(["read", "-"]).stdin(to).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let reader = reader.spawn().expect("the command");
+        while recorder.try_wait().expect("a status").is_none() {
+            let (mut here, mut there) = connect(&guest);
+            exchange(&mut here, &mut there);
+        }
+        assert!(recorder.wait().expect("its end").success());
+        let shown: CommandOutput = reader.wait_with_output().expect("its end").into();
+        assert!(shown.well().contains("-: 100 packets"));
+    });
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused() {
+    on_a_host(|| {
+        let _guest = guest();
+        for (arguments, code, part) in [
+            ("record", 1, "vcc is attached to no device in the kernel"),
+            ("record port", 1, "vcc is not attached to `port`"),
+            ("record nowhere", 1, "nowhere"),
+            ("record --buffer-mib 3", 2, "must be a power of two of at most 1024"),
+            ("record --snaplen 10", 2, "64..=262144"),
+        ] {
+            let complaint = vcc(arguments).complaint(code);
+            assert!(complaint.contains(part), "{arguments}: {complaint}");
+        }
+        vcc("attach port").well();
+        let complaint = vcc("record port --output /nowhere/a.pcapng").complaint(1);
+        assert!(complaint.contains("cannot write /nowhere/a.pcapng"), "{complaint}");
+    });
+}
