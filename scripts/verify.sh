@@ -2,12 +2,12 @@
 # Runs what takes longer than `make test` may: the proofs and theorems, the faults that tests must catch,
 # sanitizers, fuzzing, stacks that are not Linux, peers that are not honest, ten minutes of short
 # connections, a soak, virtual machines that migrate, a release made twice, upgrades and downgrades, a
-# thousand agents of a cluster, PVTCP's patch in Debian's kernel, Debian's kernels in QEMU, and all
+# thousand agents of a cluster, other readers of recordings, PVTCP's patch in Debian's kernel, Debian's kernels in QEMU, and all
 # experiments and benchmarks whose figures are older than the code that they depend on.
 #
 #   verify.sh [PART...]    all parts, or the ones that are named: tests proofs theorems faults
 #                          sanitizers fuzz stacks peers expiry races chaos soak moves release
-#                          upgrade fleet pvtcp accecn kernels experiments bench
+#                          upgrade fleet readers pvtcp accecn kernels experiments bench
 #
 # Experiments and benchmarks are recorded one by one (`vcc-lab renew`): in results/data, and in README.md
 # and docs/. Interrupted, they continue with the next call; with MINUTES=N in the environment, those
@@ -29,11 +29,11 @@ mkdir -p "$RESULTS"
 failed=0
 verdicts=
 
-parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet pvtcp accecn kernels experiments bench}
+parts=${*:-tests proofs theorems faults sanitizers fuzz stacks peers expiry races chaos soak moves release upgrade fleet readers pvtcp accecn kernels experiments bench}
 for part in $parts; do
 	case $part in
 	tests | proofs | theorems | faults | sanitizers | fuzz | stacks | peers | expiry | races) ;;
-	chaos | soak | moves | release | upgrade | fleet | pvtcp | accecn | kernels | experiments | bench) ;;
+	chaos | soak | moves | release | upgrade | fleet | readers | pvtcp | accecn | kernels | experiments | bench) ;;
 	*)
 		echo "verify: there is no part $part; the head of $0 has the list" >&2
 		exit 2
@@ -177,6 +177,7 @@ fi
 ! is_wanted upgrade || check upgrade 'scripts/check-upgrade.sh' scripts/check-upgrade.sh
 ! is_wanted fleet || check fleet 'VCC_FLEET=1000 cargo test --release -p vcc-kube --test fleet -- --ignored' \
 	VCC_FLEET=1000 "${cargo[@]}" test --release --package vcc-kube --test fleet -- --ignored --nocapture
+! is_wanted readers || check readers 'scripts/check-record.sh target/release/vcc' scripts/check-record.sh "$VCC"
 ! is_wanted pvtcp || check pvtcp 'scripts/check-pvtcp.sh' scripts/check-pvtcp.sh
 ! is_wanted accecn || check accecn 'scripts/check-accecn.sh' scripts/check-accecn.sh
 ! is_wanted kernels || check kernels 'scripts/check-kernels.sh' scripts/check-kernels.sh "$VCC"
