@@ -5,7 +5,7 @@
 #   check-kernels.sh [--quick] [--only PATTERN] [VCC]    default: target/release/vcc; VCC-lab and VCC-guest
 #                                                        are next to it
 #
-# --quick: the oldest kernel that vcc supports and the newest, with four checks in each.
+# --quick: the oldest kernel that vcc supports and the newest, with five checks in each.
 # --only PATTERN: the kernels whose release contains it; the tables stay as they are.
 # Logs go to results/kernels/.
 #
@@ -150,7 +150,7 @@ run() {
 }
 
 # row RELEASE DISTRIBUTION: of the table; a column has the checks whose names begin with its own.
-columns='doctor,flood,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,guests,pacing,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
+columns='doctor,flood,attach,IPv4,IPv6,FQ-CoDel,AccECN,trace,record,guests,pacing,underlays,beside DCTCP,vcc run,drain,detach,upgrade,log'
 row() {
 	awk -v kernel="$1" -v distribution="$2" -v columns="$columns" '
 		/^(ok|FAILED|skipped|refused) / {
