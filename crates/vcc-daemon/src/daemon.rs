@@ -467,6 +467,7 @@ impl Daemon {
             ports: self.ports.held().map(|held| self.port_status(held)).collect(),
             problems: problems.chain(refused).collect(),
             rejected_requests: self.abuse.count(),
+            tables_bytes: self.ports.host().tables_bytes().ok(),
         }
     }
 

@@ -78,7 +78,7 @@ pub use port::Port;
 pub use predecessor::{Inherited, Predecessor};
 pub use program::Program;
 pub use recorder::{RecordedPacket, RecordedSide, Recorder, RecorderOptions};
-pub use run_time::{RunTime, RunTimes};
+pub use run_time::{RunTime, RunTimeByDirection, RunTimes};
 pub use test_run::RunOutput;
 pub use timers::{Turning, are_wheels_still};
 pub use trace::{Trace, TraceEvent};

@@ -1,5 +1,7 @@
 //! The maps that the ports of a host share. Their names are those in `datapath/` and of their pins.
 
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenObject, libbpf_sys};
@@ -94,11 +96,27 @@ impl Maps {
             && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)
     }
 
+    /// The kernel's memory of all of them, as it is at present.
+    pub(crate) fn memory_bytes(&self) -> Result<u64> {
+        self.all().map(|(_, map)| memory_bytes(map)).sum()
+    }
+
     /// The constants with which the host's programs were loaded; None if their layout is another
     /// version's.
     pub(crate) fn constants(&self) -> Option<sys::vcc_host_constants> {
         constants_of(&self.constants)
     }
+}
+
+/// By fdinfo, since the kernel has no other way: `memlock` in bytes.
+fn memory_bytes(map: &MapHandle) -> Result<u64> {
+    let path = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
+    let text = fs::read_to_string(&path).map_err(|e| Error::system(format!("read {path}"), e))?;
+    let bytes = text.lines().find_map(|line| line.strip_prefix("memlock:"));
+    bytes.and_then(|bytes| bytes.trim().parse().ok()).ok_or_else(|| Error::System {
+        doing: format!("read the memory of a map in {path}"),
+        why: "it has no number behind `memlock:`".into(),
+    })
 }
 
 pub(crate) fn constants_of(map: &MapHandle) -> Option<sys::vcc_host_constants> {

@@ -33,6 +33,13 @@ pub struct RunTime {
     pub ns: u64,
 }
 
+/// Of both programs of a port, with the programs that these call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunTimeByDirection {
+    pub from_guest: RunTime,
+    pub to_guest: RunTime,
+}
+
 impl std::ops::Add for RunTime {
     type Output = Self;
 

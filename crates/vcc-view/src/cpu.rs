@@ -7,6 +7,7 @@ use serde::Serialize;
 use vcc_vcpu::{Error, Machine, Machines, Reading, Shares};
 
 use crate::source::Source;
+use crate::watch::Watch;
 
 /// A guest's virtual CPU: of several, the one that was runnable longest.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,21 +82,15 @@ impl CpuWatch {
     }
 }
 
-/// Watches them from one read of the ports to the next.
-#[derive(Default)]
-pub struct CpuWatches {
-    /// With the devices of the ports.
-    last: Option<(Vec<String>, CpuWatch)>,
-}
+impl Watch for CpuWatch {
+    type Seen = GuestCpu;
 
-impl CpuWatches {
-    /// Since the last read, of each port; none after the first, and where the ports are others since.
-    pub fn next(&mut self, ports: &[Source]) -> Vec<Option<GuestCpu>> {
-        let devices: Vec<String> = ports.iter().map(|port| port.device().to_owned()).collect();
-        let last = self.last.take().filter(|(before, _)| *before == devices);
-        let cpus = last.map_or_else(|| vec![None; ports.len()], |(_, watch)| watch.end());
-        self.last = Some((devices, CpuWatch::begin(ports)));
-        cpus
+    fn begin(ports: &[Source]) -> Self {
+        Self::begin(ports)
+    }
+
+    fn end(&self, _: &[Source]) -> Vec<Option<GuestCpu>> {
+        self.end()
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod column;
 mod columns;
+mod cost;
 mod cpu;
 mod delay;
 mod domain;
@@ -35,12 +36,14 @@ mod sums;
 pub mod testing;
 pub mod units;
 mod value;
+mod watch;
 mod words;
 
 pub use column::{Column, Page, Shown, Top};
 pub use columns::{
     FLOW_COLUMNS, PORT_COLUMNS, RULE_COLUMNS, TOTAL_COLUMNS, cell, counters, key_of, rows, sortable,
 };
+pub use cost::{Cost, CostWatch, Counting, Work};
 pub use cpu::{CpuWatch, GuestCpu};
 pub use delay::is_guests as is_delayed_by_guest;
 pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};

@@ -7,6 +7,7 @@ use vcc_domain::{BufferShare, Seen, Status};
 use vcc_engine::{Delays, Histogram, Mode, Params};
 use vcc_port::{Error, Flow, Port, counters};
 
+use crate::cost::{Cost, Work};
 use crate::cpu::GuestCpu;
 use crate::domain::{self, DomainPort};
 use crate::flow::{FlowView, Place};
@@ -48,6 +49,8 @@ pub struct PortView {
     pub channel_malformed: Option<u64>,
     /// The guest's; None unless it was watched.
     pub cpu: Option<GuestCpu>,
+    /// Its own; None unless it was watched.
+    pub cost: Option<Cost>,
     pub counters: Vec<Counter>,
     /// What their round trips waited for since it was attached; None if it cannot be read.
     pub delays: Option<Delays>,
@@ -145,12 +148,18 @@ impl PortView {
             channel: None,
             channel_malformed: None,
             cpu: None,
+            cost: None,
             counters: Vec::new(),
             delays: None,
             sums: Sums::default(),
             unpromised: None,
             failure: None,
         }
+    }
+
+    /// What it does with frames of one direction; None if that is not known.
+    pub fn work(&self, direction: fn(&Cost) -> Option<Work>) -> Option<Work> {
+        self.cost.as_ref().and_then(direction)
     }
 
     /// Of one part of its delays, in whole us.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vcc_port::{Error, Port, SharedPolicy};
 
-use crate::cpu::CpuWatches;
+use crate::cost::{CostWatch, Counting};
+use crate::cpu::CpuWatch;
 use crate::flow::{FlowView, Place};
 use crate::names::keys;
 use crate::pace::{Group, Grown, Pace, sum_up};
@@ -12,6 +13,7 @@ use crate::port::{PortView, view_flows};
 use crate::rates::{Counted, Progress, READ_EVERY};
 use crate::rule::{RuleView, RulesInForce};
 use crate::source::Source;
+use crate::watch::Watches;
 
 pub struct Sampler {
     devices: Vec<String>,
@@ -21,7 +23,9 @@ pub struct Sampler {
     /// From one snapshot to the next.
     pace: Pace,
     /// From one snapshot to the next, too, if they are wanted.
-    cpus: Option<CpuWatches>,
+    cpus: Option<Watches<CpuWatch>>,
+    /// Likewise.
+    costs: Option<(Counting, Watches<CostWatch>)>,
     /// The time of the last attempt to read flows.
     read: Option<Instant>,
 }
@@ -50,13 +54,19 @@ impl Sampler {
     pub fn new(devices: &[String]) -> Self {
         let (progress, grown) = (Progress::default(), Grown::new());
         let pace = Pace::over(Duration::ZERO);
-        Self { devices: devices.into(), progress, grown, pace, cpus: None, read: None }
+        Self { devices: devices.into(), progress, grown, pace, cpus: None, costs: None, read: None }
     }
 
     /// Looks at the guests' CPUs, too, which takes a look at every process of the host.
     #[must_use]
     pub fn with_cpus(self) -> Self {
-        Self { cpus: Some(CpuWatches::default()), ..self }
+        Self { cpus: Some(Watches::default()), ..self }
+    }
+
+    /// Looks at what ports cost, too; see [`Counting`].
+    #[must_use]
+    pub fn with_costs(self) -> Self {
+        Self { costs: Some((Counting::begin(), Watches::default())), ..self }
     }
 
     /// The part of `left` that may pass before [`Self::keep_up`], for any interval of
@@ -85,9 +95,13 @@ impl Sampler {
             flow.rates = self.progress.take(at, &flow.key);
         }
         let cpus = self.cpus.as_mut().map(|cpus| cpus.next(&ports)).unwrap_or_default();
+        let costs = self.costs.as_mut().map(|(_, costs)| costs.next(&ports)).unwrap_or_default();
         let mut ports = ports.iter().map(PortView::read).collect::<Result<Vec<_>, _>>()?;
         for (port, cpu) in ports.iter_mut().zip(cpus) {
             port.cpu = cpu;
+        }
+        for (port, cost) in ports.iter_mut().zip(costs) {
+            port.cost = cost;
         }
         self.pace.note(at, self.grown.clone());
         sum_up(&mut ports, &mut rules, &flows, None, &self.pace);

@@ -64,6 +64,7 @@ pub fn port(name: &str) -> PortView {
         channel: None,
         channel_malformed: None,
         cpu: None,
+        cost: None,
         counters: Vec::new(),
         delays: Some(Delays::default()),
         sums: Sums::default(),

@@ -36,6 +36,8 @@ pub static BYTES: Notation =
 pub static BITS_PER_S: Notation =
     Notation { units: &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"], ..SCALED };
 
+pub static NS: Notation = Notation { units: &["ns", "us", "ms", "s"], ..SCALED };
+
 pub static US: Notation = Notation { units: &["us", "ms", "s"], ..SCALED };
 
 pub static PER_S: Notation = Notation { units: &["/s"], separator: "", has_whole: false, ..SCALED };

@@ -27,6 +27,7 @@ pub enum Unit {
     Bytes,
     BitsPerS,
     PerS,
+    Ns,
     Us,
     Fraction,
 }
@@ -42,6 +43,7 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::BitsPerS => "bits_per_s",
             Self::PerS => "per_s",
+            Self::Ns => "ns",
             Self::Us => "us",
             Self::Fraction => "fraction",
         }
@@ -64,7 +66,7 @@ impl Unit {
             Self::Segs => 4,
             Self::Fraction => 5,
             Self::PerS => 6,
-            Self::Us => 7,
+            Self::Ns | Self::Us => 7,
             Self::Bytes => 8,
             Self::BitsPerS => 11,
         }
@@ -79,6 +81,7 @@ impl Unit {
             Self::Bytes => Some(&units::BYTES),
             Self::BitsPerS => Some(&units::BITS_PER_S),
             Self::PerS => Some(&units::PER_S),
+            Self::Ns => Some(&units::NS),
             Self::Us => Some(&units::US),
             Self::Fraction => Some(&units::FRACTION),
         }

@@ -106,6 +106,9 @@ pub struct Status {
     pub problems: Vec<String>,
     /// Malformed, too long, too slow, or one connection too many.
     pub rejected_requests: u64,
+    /// The kernel's memory of the tables of all ports; none if it cannot be read.
+    #[serde(default)]
+    pub tables_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -150,6 +150,11 @@ impl Host {
         Ok((used.flows, constants.flows_max))
     }
 
+    /// The kernel's memory of the tables of all ports.
+    pub fn tables_bytes(&self) -> Result<u64> {
+        self.maps.memory_bytes()
+    }
+
     /// Lets the flows of a port expire, which has none yet.
     pub(crate) fn open_wheel(&self, index: u32) -> Result<()> {
         sweep::open(self.programs.sweep(), index)

@@ -25,8 +25,8 @@ use crate::pins::Pin;
 use crate::sweep::Sweep;
 use crate::tcx::{self, Beside, Hook};
 use crate::{
-    Arrived, Counters, Error, Flow, FlowId, Result, RunTime, SharedPolicy, Usage, counts, flows,
-    params, run_time, usage,
+    Arrived, Counters, Error, Flow, FlowId, Result, RunTime, RunTimeByDirection, SharedPolicy,
+    Usage, counts, flows, params, run_time, usage,
 };
 
 /// An attachment. Unless it is pinned, dropping it detaches.
@@ -168,12 +168,20 @@ impl Port {
         counts::delays(&self.maps()?.counts, self.seat()?.index)
     }
 
-    /// The run time of both programs, while [`crate::RunTimes`] counted it.
+    /// The run time of both programs together; see [`Self::run_time_by_direction`].
     pub fn run_time(&self) -> Result<RunTime> {
-        self.links.iter().try_fold(RunTime::default(), |sum, link| {
+        let RunTimeByDirection { from_guest, to_guest } = self.run_time_by_direction()?;
+        Ok(from_guest + to_guest)
+    }
+
+    /// The run time of the programs, while [`crate::RunTimes`] counted it. Requires CAP_SYS_ADMIN.
+    pub fn run_time_by_direction(&self) -> Result<RunTimeByDirection> {
+        let time = |link: &Link| {
             let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
-            Ok(sum + run_time::of_program(info.prog_id)?)
-        })
+            run_time::of_program(info.prog_id)
+        };
+        let [from_guest, to_guest] = &self.links;
+        Ok(RunTimeByDirection { from_guest: time(from_guest)?, to_guest: time(to_guest)? })
     }
 
     /// Attaches another program beside that of the port.

@@ -6,7 +6,7 @@ use super::sums::{self, Summed};
 use crate::column::{self, Page};
 use crate::port::PortView;
 use crate::sums::Sums;
-use crate::value::Unit::{Bytes, Count, Fraction, Number, Text, Us};
+use crate::value::Unit::{Bytes, Count, Fraction, Ns, Number, PerS, Text, Us};
 
 type Column = column::Column<PortView>;
 
@@ -180,6 +180,44 @@ pub static PORT_COLUMNS: &[Column] = &[
         Fraction,
         |port| port.cpu.as_ref().map(|cpu| cpu.shares.idle).into(),
         "the share in which it had no work",
+    ),
+    Column::new(
+        "Cost",
+        "cost_cpu",
+        Fraction,
+        |port| port.cost.map(|cost| cost.cpu).into(),
+        "the share of one CPU that the port's own programs take, or its `vcc domain`; known to `vcc top` and `vcc ports --cost` of root",
+    )
+    .top(10, None),
+    Column::new(
+        "From guest",
+        "cost_from_guest_ns",
+        Ns,
+        |port| port.work(|cost| cost.from_guest).and_then(|work| work.frame_ns).into(),
+        "the mean time that they take for a frame from the guest, of which a super-segment is one",
+    )
+    .top(11, None),
+    Column::new(
+        "To guest",
+        "cost_to_guest_ns",
+        Ns,
+        |port| port.work(|cost| cost.to_guest).and_then(|work| work.frame_ns).into(),
+        "the same for a frame to the guest; of `vcc domain`, both are the mean of both directions",
+    )
+    .top(12, None),
+    Column::new(
+        "Frames from",
+        "frames_from_guest_per_s",
+        PerS,
+        |port| port.work(|cost| cost.from_guest).map(|work| work.frames_per_s).into(),
+        "frames from the guest, of all protocols",
+    ),
+    Column::new(
+        "Frames to",
+        "frames_to_guest_per_s",
+        PerS,
+        |port| port.work(|cost| cost.to_guest).map(|work| work.frames_per_s).into(),
+        "frames to the guest",
     ),
     Column::new(
         "Failure",

@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::Serialize;
-use vcc_command::output;
+use vcc_command::{output, seconds};
 use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
-use vcc_view::{CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell};
+use vcc_view::{
+    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell,
+};
 
 use super::sweep;
 use super::tenants::Tenants;
@@ -14,6 +17,10 @@ use crate::interrupt;
 /// List the ports that vcc is attached to, the delays of their guests, and untranslated segments
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Measure for SECONDS what vcc itself costs at each port; requires root
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = seconds::up_to_a_minute)]
+    cost: Option<Duration>,
+
     /// Print the ports as JSON
     #[arg(long)]
     json: bool,
@@ -32,14 +39,26 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let sources = Source::list()?;
     let cpus = CpuWatch::begin(&sources);
     cpus.problems().iter().for_each(|problem| output::complain(problem));
-    if cpus.sees_any() {
-        interrupt::wait(READ_EVERY);
+    let costs = arguments.cost.map(|_| (Counting::begin(), CostWatch::begin(&sources)));
+    let wait = arguments.cost.or_else(|| cpus.sees_any().then_some(READ_EVERY));
+    if let Some(wait) = wait {
+        interrupt::wait(wait);
     }
+    let costs = costs.map(|(_counting, watch)| watch.end(&sources));
     let cpus = cpus.end().into_iter();
     let in_kernel = Source::kernel_flows(&sources)?;
     let ports = sources.iter().zip(&in_kernel).zip(cpus);
     let ports = ports.map(|((port, in_kernel), cpu)| view(port, in_kernel, cpu));
     let mut ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
+    for (port, cost) in ports.iter_mut().zip(costs.into_iter().flatten()) {
+        if cost.is_none() && port.shown_at.is_none() {
+            output::complain(&format!(
+                "{}: what it costs cannot be read: run as root, or with CAP_SYS_ADMIN",
+                port.port
+            ));
+        }
+        port.cost = cost;
+    }
     let mut tenants = Tenants::ask();
     ports.iter_mut().for_each(|view| view.tenant = tenants.of_port(&view.port));
     let (kernel, served): (Vec<&Source>, Vec<_>) =
@@ -111,6 +130,17 @@ fn report(ports: &[PortView]) -> String {
         );
         if let Some(cpu) = &port.cpu {
             text += &format!("{:>12}  {cpu}\n", "");
+        }
+        if let Some(cost) = &port.cost {
+            text += &format!(
+                "{:>12}  costs {:.2} % of a CPU: {} for a frame from the guest ({}), {} for a frame to it ({})\n",
+                "",
+                cost.cpu * 100.0,
+                cell("cost_from_guest_ns"),
+                cell("frames_from_guest_per_s"),
+                cell("cost_to_guest_ns"),
+                cell("frames_to_guest_per_s"),
+            );
         }
         if let Some(delays) = port.delays.as_ref().and_then(histogram::text) {
             text += &format!("{:>12}  {delays}\n", "");

@@ -7,6 +7,7 @@ use vcc_command::table::{Align, Table};
 use vcc_daemon::{ClientError, Status};
 use vcc_policy::RuleCount;
 use vcc_port::coexistence::Severity;
+use vcc_view::units;
 
 use super::policy::daemon;
 
@@ -42,6 +43,10 @@ fn report(status: &Status) -> String {
     let until = if policy.starts_with(&status.config) { "" } else { " until the next reload" };
     let rules = RuleCount { rules: status.rules - 1, has_default: status.has_default };
     text += &format!("policy: {policy}{until}, epoch {epoch}, {rules}\n");
+    if let Some(bytes) = status.tables_bytes {
+        let bytes = units::BYTES.write(bytes as f64);
+        text += &format!("tables: {bytes} of the kernel's memory\n");
+    }
     if status.rejected_requests > 0 {
         text += &format!("rejected requests: {}\n", status.rejected_requests);
     }

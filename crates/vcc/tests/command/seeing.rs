@@ -11,7 +11,7 @@ use vcc_testing::{guest, on_a_host};
 use vcc_view::Page;
 
 use crate::wire::{connect, ends, exchange};
-use crate::{command, vcc};
+use crate::{CommandOutput, command, vcc};
 
 fn guests(arguments: &str) -> Vec<String> {
     let json = vcc(&format!("flows --json {arguments}")).well();
@@ -189,5 +189,35 @@ fn a_trial_says_what_the_underlay_would_limit() {
             text.contains("How the guests would have answered smaller windows is not known."),
             "{text}"
         );
+    });
+}
+
+#[test]
+fn ports_show_what_they_cost() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let (mut here, mut there) = connect(&guest);
+        let measuring =
+            command().args(["ports", "--cost=1", "--json"]).stdout(Stdio::piped()).spawn();
+        let mut measuring = measuring.expect("the command");
+        while measuring.try_wait().expect("a status").is_none() {
+            exchange(&mut here, &mut there);
+        }
+        let shown: CommandOutput = measuring.wait_with_output().expect("its end").into();
+        let ports: Value = serde_json::from_str(&shown.well()).expect("JSON");
+        let number = |key: &str| ports[0][key].as_f64().unwrap_or_else(|| panic!("{key}: {ports}"));
+        let cpu = ["from", "to"].map(|way| {
+            let frames_per_s = number(&format!("frames_{way}_guest_per_s"));
+            let frame_ns = number(&format!("cost_{way}_guest_ns"));
+            assert!(frames_per_s > 0.0 && frame_ns > 1.0, "{way}: {ports}");
+            frames_per_s * frame_ns / 1e9
+        });
+        let sum = cpu[0] + cpu[1];
+        assert!((number("cost_cpu") / sum - 1.0).abs() < 1e-6, "{sum}: {ports}");
+        let text = vcc("ports --cost=0.1").well();
+        assert!(text.contains("costs 0.00 % of a CPU: "), "{text}");
+        let plain: Value = serde_json::from_str(&vcc("ports --json").well()).expect("JSON");
+        assert!(plain[0]["cost_cpu"].is_null(), "{plain}");
     });
 }

@@ -45,7 +45,7 @@ const INSTEAD: &str = "`vcc flows --watch` prints the same, table after table";
 const FIRST: Duration = Duration::from_millis(300);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut sampler = Sampler::new(&arguments.devices).with_cpus();
+    let mut sampler = Sampler::new(&arguments.devices).with_cpus().with_costs();
     let mut tenants = Tenants::ask();
     let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());
     // Errors that prevent any output come before the screen is taken over.

@@ -5,7 +5,8 @@ use ratatui::crossterm::event::KeyCode;
 use super::*;
 use vcc_view::testing::{self, flow};
 use vcc_view::{
-    Filter, FlowView, GuestCpu, PortView, Rates, RuleView, Shares, Snapshot, Sort, Sums, key_of,
+    Cost, Filter, FlowView, GuestCpu, PortView, Rates, RuleView, Shares, Snapshot, Sort, Sums,
+    Work, key_of,
 };
 
 fn busy(number: u16) -> FlowView {
@@ -113,8 +114,20 @@ fn a_guest_that_waits_for_its_cpu_is_seen() {
     let cpu = Some(GuestCpu { machine: None, shares });
     model.update(Snapshot { ports: vec![PortView { cpu, ..port("vnet3") }], ..Default::default() });
     let lines = screen(&model, 140, 24);
-    assert!(lines.iter().any(|line| line.ends_with("CPU-WAITS  CPU-RUNS")), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.ends_with("0.613     0.320")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("CPU-WAITS  CPU-RUNS")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("0.613     0.320")), "{lines:#?}");
+}
+
+#[test]
+fn a_port_shows_what_it_costs() {
+    let mut model = model(0, 0);
+    let work = |frame_ns| Some(Work { frames_per_s: 1e4, frame_ns: Some(frame_ns) });
+    let cost = Some(Cost { from_guest: work(187.0), to_guest: work(1160.0), cpu: 0.0136 });
+    model
+        .update(Snapshot { ports: vec![PortView { cost, ..port("vnet3") }], ..Default::default() });
+    let lines = screen(&model, 140, 24);
+    assert!(lines.iter().any(|line| line.ends_with("COST  FROM-GUEST  TO-GUEST")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.ends_with("0.014      187 ns   1.16 us")), "{lines:#?}");
 }
 
 #[test]
