@@ -36,20 +36,26 @@ fn the_packaged_policy_enforces_nothing() {
     }
 }
 
-/// The documentation's examples: what stands between fences of TOML.
+/// The examples of docs/policy.md.
 fn examples() -> Vec<String> {
-    let text = include_str!("../../../../docs/policy.md");
-    let fenced = text.split("```toml\n").skip(1);
+    examples_in(include_str!("../../../../docs/policy.md"))
+}
+
+/// What stands between a page's fences of TOML.
+fn examples_in(page: &str) -> Vec<String> {
+    let fenced = page.split("```toml\n").skip(1);
     fenced.map(|part| part.split("```").next().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn the_examples_can_be_used() {
-    assert!(!examples().is_empty());
-    for example in examples() {
-        let checked =
-            Policy::parse(&example, "policy.md").unwrap_or_else(|wrong| panic!("{wrong}"));
-        assert_eq!(checked.warnings, [], "{example}");
+    let platforms = examples_in(include_str!("../../../../docs/platforms.md"));
+    for (page, examples) in [("policy.md", examples()), ("platforms.md", platforms)] {
+        assert!(!examples.is_empty(), "{page}");
+        for example in examples {
+            let checked = Policy::parse(&example, page).unwrap_or_else(|wrong| panic!("{wrong}"));
+            assert_eq!(checked.warnings, [], "{example}");
+        }
     }
 }
 

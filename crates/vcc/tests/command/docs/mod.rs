@@ -73,6 +73,7 @@ pages! {
     operating: "docs/operating.md",
     packaging: "docs/packaging.md",
     performance: "docs/performance.md",
+    platforms: "docs/platforms.md",
     policy: "docs/policy.md",
     proofs: "docs/proofs.md",
     pvtcp: "docs/pvtcp.md",
