@@ -11,7 +11,9 @@ use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
 use vcc_web::snapshot::Problem;
 
-use crate::control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
+use crate::control::protocol::{
+    Answer, Applied, PolicyInForce, PortStatus, RecordsStatus, Request, Status,
+};
 use crate::control::{self, Abuse};
 use crate::error::counted;
 use crate::heartbeat::Heartbeat;
@@ -20,6 +22,7 @@ use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
+use crate::records::{self, RecordsOptions, Tally};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
@@ -28,6 +31,8 @@ pub struct Options {
     pub runtime_dir: RuntimeDir,
     /// The web server's; None without one.
     pub web: Option<vcc_web::Options>,
+    /// None: connections are not recorded.
+    pub records: Option<RecordsOptions>,
 }
 
 /// Interval at which ports are checked and the watchdog is notified.
@@ -60,6 +65,9 @@ pub fn run(options: Options) -> Result<()> {
     let since = SystemTime::now();
     let board = Board::new(since);
     let web = start_web(&options, &board, &abuse)?;
+    let source_of_records = http::Source { board: board.clone(), abuse: abuse.clone() };
+    let records = options.records.as_ref().map(|it| records::start(it, source_of_records));
+    let records = records.transpose()?;
     let mut heartbeat = Heartbeat::new();
     // The agent's first request waits until there are ports to apply it to.
     let early = if has_inherited { Some(Ports::adopt(&mut heartbeat)?) } else { None };
@@ -93,6 +101,7 @@ pub fn run(options: Options) -> Result<()> {
         heartbeat,
         board,
         web,
+        records,
         is_waiting,
         cluster,
         troubles: Vec::new(),
@@ -220,6 +229,7 @@ struct Daemon {
     board: Board,
     /// Stops when dropped.
     web: Option<Server>,
+    records: Option<Tally>,
     /// Where policies come from a cluster.
     cluster: Option<Agent>,
     /// The cluster has not sent a policy yet: existing ports keep the one that they are under.
@@ -468,6 +478,13 @@ impl Daemon {
             problems: problems.chain(refused).collect(),
             rejected_requests: self.abuse.count(),
             tables_bytes: self.ports.host().tables_bytes().ok(),
+            records: self.options.records.as_ref().zip(self.records.as_ref()).map(
+                |(options, tally)| RecordsStatus {
+                    target: options.target.to_string(),
+                    written: tally.written(),
+                    lost: tally.lost(),
+                },
+            ),
         }
     }
 

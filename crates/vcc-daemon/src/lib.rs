@@ -17,14 +17,18 @@ mod origin;
 mod policy_file;
 mod ports;
 mod problems;
+mod records;
 mod signals;
 
 pub use control::client::{Client, ClientError};
-pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
+pub use control::protocol::{
+    Answer, Applied, PolicyInForce, PortStatus, RecordsStatus, Request, Status,
+};
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
 pub use origin::{OfCluster, Origin};
 pub use policy_file::read_policy;
+pub use records::{End, Record, RecordsOptions, Target};
 pub use vcc_kube::Options as AgentOptions;
 pub use vcc_kube::devices::cni::CACHE as CNI_CACHE;
 pub use vcc_kube::schema::yaml as definitions;

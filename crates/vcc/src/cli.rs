@@ -8,7 +8,7 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, detach, doctor, domain, emit, explain, export, flows, generate, guests, import, policy,
-    ports, read, record, run, status, top, trace, trial, underlay, upgrade,
+    ports, read, record, report, run, status, top, trace, trial, underlay, upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -43,6 +43,7 @@ pub enum Command {
     Ports(ports::Arguments),
     Read(read::Arguments),
     Record(record::Arguments),
+    Report(report::Arguments),
     Trace(trace::Arguments),
     Trial(trial::Arguments),
     Emit(emit::Arguments),

@@ -48,6 +48,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Ports(arguments) => commands::ports::run(&arguments),
         Command::Read(arguments) => commands::read::run(&arguments),
         Command::Record(arguments) => commands::record::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
         Command::Trace(arguments) => commands::trace::run(&arguments),
         Command::Trial(arguments) => commands::trial::run(&arguments),
         Command::Emit(arguments) => commands::emit::run(&arguments),

@@ -109,6 +109,19 @@ pub struct Status {
     /// The kernel's memory of the tables of all ports; none if it cannot be read.
     #[serde(default)]
     pub tables_bytes: Option<u64>,
+    /// None if connections are not recorded.
+    #[serde(default)]
+    pub records: Option<RecordsStatus>,
+}
+
+/// The records of connections since the daemon began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordsStatus {
+    /// The file, or `stdout`.
+    pub target: String,
+    pub written: u64,
+    /// That could not be written.
+    pub lost: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ pub mod policy;
 pub mod ports;
 pub mod read;
 pub mod record;
+pub mod report;
 pub mod run;
 mod selection;
 pub mod status;

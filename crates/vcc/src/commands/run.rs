@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use vcc_daemon::{Error, OfCluster, Options, Origin, RuntimeDir};
+use vcc_daemon::{Error, OfCluster, Options, Origin, RecordsOptions, RuntimeDir, Target};
 
 use super::policy;
 
@@ -44,6 +44,29 @@ pub struct Arguments {
     /// repeated
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
+
+    /// Record each connection when it has ended, as a line of JSON in FILE; - is stdout, and so the journal
+    #[arg(long, value_name = "FILE", help_heading = "Records")]
+    records: Option<PathBuf>,
+
+    /// Rename the file to FILE.1 once it has MIB
+    #[arg(long, value_name = "MIB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1 << 20), requires = "records", help_heading = "Records")]
+    records_mib: u64,
+
+    /// Keep N renamed files
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(..=1000), requires = "records", help_heading = "Records")]
+    records_kept: u32,
+
+    /// Record a share of the connections, chosen at random
+    #[arg(long, value_name = "FRACTION", default_value_t = 1.0, value_parser = share, requires = "records", help_heading = "Records")]
+    records_share: f64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| *share > 0.0 && *share <= 1.0)
+        .ok_or_else(|| "must be a number above 0 and at most 1".to_owned())
 }
 
 /// None: nowhere.
@@ -103,8 +126,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         host_names: arguments.host_name.clone(),
         limits: vcc_web::Limits::default(),
     });
-    let options =
-        Options { origin: origin(arguments)?, runtime_dir: RuntimeDir::of_environment(), web };
+    let records = arguments.records.as_ref().map(|path| RecordsOptions {
+        target: match path.as_os_str() == "-" {
+            true => Target::Stdout,
+            false => Target::File(path.clone()),
+        },
+        file_max_bytes: arguments.records_mib << 20,
+        kept_files: arguments.records_kept,
+        share: arguments.records_share,
+    });
+    let (origin, runtime_dir) = (origin(arguments)?, RuntimeDir::of_environment());
+    let options = Options { origin, runtime_dir, web, records };
     vcc_daemon::run(options).inspect_err(|error| {
         if let Error::BadPolicy { problems, .. } = error {
             policy::complain(&problems.problems);

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::bail;
 use vcc_command::output;
 use vcc_command::table::{Align, Table};
-use vcc_daemon::{ClientError, Status};
+use vcc_daemon::{ClientError, RecordsStatus, Status};
 use vcc_policy::RuleCount;
 use vcc_port::coexistence::Severity;
 use vcc_view::units;
@@ -46,6 +46,10 @@ fn report(status: &Status) -> String {
     if let Some(bytes) = status.tables_bytes {
         let bytes = units::BYTES.write(bytes as f64);
         text += &format!("tables: {bytes} of the kernel's memory\n");
+    }
+    if let Some(RecordsStatus { target, written, lost }) = &status.records {
+        let lost = if *lost > 0 { format!(", {lost} lost") } else { String::new() };
+        text += &format!("records: {written} in {target}{lost}\n");
     }
     if status.rejected_requests > 0 {
         text += &format!("rejected requests: {}\n", status.rejected_requests);

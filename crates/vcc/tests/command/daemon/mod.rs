@@ -5,6 +5,7 @@ mod chaos;
 mod devices;
 mod domains;
 mod hostile;
+mod recording;
 mod reloading;
 mod restarting;
 mod soak;
@@ -110,8 +111,19 @@ impl Place {
         self.run_with(command, "off")
     }
 
+    /// With more options of `vcc run`.
+    fn run_and(&self, options: &[&str]) -> Daemon {
+        let mut command = self.command();
+        command.args(["run", "--listen", "off", "--config"]).arg(self.config()).args(options);
+        Self::spawn(command)
+    }
+
     fn run_with(&self, mut command: Command, listen: &str) -> Daemon {
         command.args(["run", "--listen", listen, "--config"]).arg(self.config());
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Daemon {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the command");
         let stderr = BufReader::new(child.stderr.take().expect("its complaints"));
         let (sender, lines) = mpsc::channel();

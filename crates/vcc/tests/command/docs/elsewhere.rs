@@ -3,6 +3,11 @@
 /// Lines that are not run here, each as it stands in a page, and the test that runs it, or why none can.
 /// An entry that no page has any more fails a test.
 pub const ELSEWHERE: &[(&str, &str)] = &[
+    ("vcc run --records /var/log/vcc/connections.json", RECORDS),
+    ("vcc report --since 24h", RECORDS),
+    ("vcc report --since 24h --by rule --html day.html", RECORDS),
+    ("vcc report --since 2026-11-28 --until 2026-11-29 --by guest --json", RECORDS),
+    ("journalctl -u vcc -o cat | vcc report -", RECORDS),
     ("make demo", "minutes: `vcc-lab run` of it is run short by runs.rs of vcc-lab"),
     ("make test", "this is it"),
     ("faults/run.sh", "scripts/test.sh tries some of them"),
@@ -130,3 +135,4 @@ const NO_DOCKER: &str =
     "needs a Docker daemon, and downloads; docs/packaging.md lists what was tested";
 const CHART: &str = "vcc-testing's tests do it on an API server: kubernetes/chart.rs";
 const NO_CLUSTER: &str = "needs a cluster; scripts/test/kubernetes.sh checks what it is given";
+const RECORDS: &str = "daemon/recording.rs writes records, and has them summed up";

@@ -77,6 +77,7 @@ pages! {
     policy: "docs/policy.md",
     proofs: "docs/proofs.md",
     pvtcp: "docs/pvtcp.md",
+    records: "docs/records.md",
     results: "docs/results.md",
     seeing: "docs/seeing.md",
     stability: "docs/stability.md",

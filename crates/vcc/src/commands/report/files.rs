@@ -1,0 +1,85 @@
+//! The files of records.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use vcc_daemon::Record;
+
+/// Passes all records of the files, and of those that they were renamed to, the oldest file first. Returns the
+/// number of lines that are none.
+pub fn read(files: &[PathBuf], note: &mut dyn FnMut(Record)) -> anyhow::Result<u64> {
+    let mut unread = 0;
+    for path in files {
+        if path.as_os_str() == "-" {
+            let failed = || "cannot read the standard input";
+            unread += lines(&mut io::stdin().lock(), note).with_context(failed)?;
+            continue;
+        }
+        for path in with_renamed(path) {
+            let failed = || format!("cannot read {}", path.display());
+            let file = File::open(&path).with_context(failed)?;
+            unread += lines(&mut BufReader::new(file), note).with_context(failed)?;
+        }
+    }
+    Ok(unread)
+}
+
+/// The file, after those that it was renamed to: FILE.2, FILE.1.
+fn with_renamed(path: &Path) -> Vec<PathBuf> {
+    let renamed = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let mut paths = vec![path.to_owned()];
+    paths.extend((1..).map(renamed).take_while(|path| path.exists()));
+    paths.reverse();
+    paths
+}
+
+/// A full disk leaves parts of lines.
+fn lines(from: &mut dyn BufRead, note: &mut dyn FnMut(Record)) -> io::Result<u64> {
+    let mut unread = 0;
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        match serde_json::from_slice(&line) {
+            Ok(record) => note(record),
+            Err(_) if line.trim_ascii().is_empty() => {}
+            Err(_) => unread += 1,
+        }
+        line.clear();
+    }
+    Ok(unread)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::groups::tests::record;
+    use super::*;
+
+    #[test]
+    fn files_are_read_from_the_oldest_without_what_is_no_record() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("records");
+        let text = |bytes| serde_json::to_string(&record("acme", bytes)).expect("JSON");
+        for (suffix, content) in [
+            (".2", format!("{}\n", text(1))),
+            (".1", format!("{}\n{{\"port\"\n\n{}", text(2), text(3))),
+            ("", format!("{}\n{}", text(4), &text(5)[..40])),
+            (".4", "not reached\n".to_owned()),
+        ] {
+            let path = directory.path().join(format!("records{suffix}"));
+            fs::write(path, content).expect("a file");
+        }
+        let mut seen = Vec::new();
+        let mut note = |record: Record| seen.push(record.acked_bytes);
+        assert_eq!(read(std::slice::from_ref(&path), &mut note).expect("readable"), 2);
+        assert_eq!(seen, [1, 2, 3, 4]);
+        let missing = read(&[directory.path().join("other")], &mut |_| {}).expect_err("missing");
+        assert!(missing.to_string().ends_with("other"), "{missing}");
+    }
+}

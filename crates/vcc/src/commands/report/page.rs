@@ -1,0 +1,183 @@
+//! The report as a page: a file of its own, which asks nobody for anything.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use vcc_plot::{Area, Axis, Canvas, Line, LinePanel, Scale, lines};
+use vcc_view::units;
+
+use super::groups::{Hour, Report, Sums, percent};
+
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 230.0;
+const AREA: Area = Area { left: 70.0, top: 30.0, width: WIDTH - 90.0, height: HEIGHT - 80.0 };
+const HOUR_S: i64 = 3600;
+
+/// The plots of a group: their names, the units, and the values of an hour.
+const PLOTS: [(&str, &str, fn(&Hour) -> f64); 4] = [
+    ("Goodput", "Mbit/s", |hour| hour.acked_bytes as f64 * 8.0 / 1e6 / HOUR_S as f64),
+    ("Ended connections", "in the hour", |hour| hour.connections as f64),
+    ("Retransmitted segments", "in the hour", |hour| hour.retransmissions),
+    ("Marks", "in the hour", |hour| hour.marks),
+];
+
+const HEAD: &str = "\
+<!DOCTYPE html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>vcc report</title>
+<style>
+body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8885; white-space: nowrap; }
+th:first-child, td:first-child, .text { text-align: left; }
+.plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); gap: .5rem; }
+.bar { display: flex; height: 1.6rem; border-radius: .3rem; overflow: hidden; margin: .4rem 0; }
+.bar span { overflow: hidden; padding: 0 .4rem; color: #fff; font-size: .85rem; line-height: 1.6rem; white-space: nowrap; }
+svg { width: 100%; height: auto; font-family: inherit; }
+@media (prefers-color-scheme: dark) {
+  svg .text, svg .label { fill: #ddd; }
+  svg .grid { stroke: #333; }
+}
+</style>
+";
+
+/// The colours of limits in a bar, in the order of their shares.
+const COLOURS: [&str; 6] = ["#0072b2", "#b34d00", "#007a5a", "#9a4f7e", "#8a6300", "#555555"];
+
+pub fn html(report: &Report) -> String {
+    let mut page = HEAD.to_owned();
+    let hours = || report.groups.iter().flat_map(|sums| sums.hours.keys().copied());
+    let (first, last) = (hours().min().unwrap_or(0), hours().max().unwrap_or(0));
+    let _ = writeln!(
+        page,
+        "<h1>vcc report</h1>\n<p>Connections that ended from {} to {}.</p>",
+        time(first),
+        time(last + HOUR_S)
+    );
+    page += "<table><tr><th>Name<th>Connections<th>Acknowledged<th>Marks<th>Retransmitted<th>Of \
+             segments<th>SRTT, median<th>99 %<th>Fabric delay<th>Guest delay</tr>\n";
+    report.groups.iter().for_each(|sums| row(&mut page, sums));
+    page += "</table>\n";
+    for sums in &report.groups {
+        let _ = writeln!(page, "<h2>{}</h2>", escaped(&sums.name));
+        limits(&mut page, sums);
+        page += "<div class=\"plots\">\n";
+        for plot in PLOTS {
+            page += &drawn(sums, plot, (first, last));
+        }
+        page += "</div>\n";
+    }
+    if !report.worst.is_empty() {
+        page += "<h2>The connections that lost most</h2>\n<table><tr><th>Group<th \
+                 class=\"text\">Guest<th class=\"text\">Peer<th>Acknowledged<th>Lasted<th>Retransmitted<th>Dropped by \
+                 vcc<th>Marks<th>SRTT</tr>\n";
+        for worst in &report.worst {
+            cells(&mut page, &worst.cells(), 3);
+        }
+        page += "</table>\n";
+    }
+    page
+}
+
+fn row(page: &mut String, sums: &Sums) {
+    let time = |us: Option<f64>| us.map_or("-".into(), units::duration);
+    let values = [
+        sums.name.clone(),
+        sums.connections.to_string(),
+        units::bytes(sums.acked_bytes as f64),
+        sums.marks.to_string(),
+        sums.retransmissions.to_string(),
+        percent(sums.retransmitted_share),
+        time(sums.srtt_us),
+        time(sums.srtt_p99_us),
+        time(sums.fabric_delay_us),
+        time(sums.guest_delay_us),
+    ];
+    cells(page, &values, 1);
+}
+
+/// The first `texts` cells are text.
+fn cells(page: &mut String, values: &[String], texts: usize) {
+    page.push_str("<tr>");
+    for (place, value) in values.iter().enumerate() {
+        let class = if place < texts { " class=\"text\"" } else { "" };
+        let _ = write!(page, "<td{class}>{}", escaped(value));
+    }
+    page.push_str("</tr>\n");
+}
+
+/// What limited the connections, as a bar.
+fn limits(page: &mut String, sums: &Sums) {
+    let mut shares: Vec<(&String, f64)> =
+        sums.limited_by.iter().map(|(name, share)| (name, *share)).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    if shares.is_empty() {
+        page.push_str("<p>No connection lasted long enough to see what limited it.</p>\n");
+        return;
+    }
+    page.push_str("<p>What limited its connections, by time:</p>\n<div class=\"bar\">");
+    for (place, (name, share)) in shares.into_iter().enumerate() {
+        let text = format!("{name} {}", percent(Some(share)));
+        let _ = write!(
+            page,
+            "<span style=\"width:{:.2}%;background:{}\" title=\"{text}\">{text}</span>",
+            share * 100.0,
+            COLOURS[place % COLOURS.len()]
+        );
+    }
+    page.push_str("</div>\n");
+}
+
+/// Over the hours from the first to the last: one without connections is 0.
+fn drawn(
+    sums: &Sums,
+    (title, unit, value): (&str, &str, fn(&Hour) -> f64),
+    (first, last): (i64, i64),
+) -> String {
+    let hours = (first..=last).step_by(HOUR_S as usize);
+    let points = hours.map(|hour| {
+        let before = (hour - last) as f64 / HOUR_S as f64;
+        (before, sums.hours.get(&hour).map_or(0.0, value))
+    });
+    let line = Line { name: sums.name.clone(), points: points.collect() };
+    let panel = LinePanel { title: title.to_owned(), lines: vec![line] };
+    let names = lines::names(std::slice::from_ref(&panel));
+    let y = Axis::from_zero(unit, panel.lines[0].points.iter().map(|point| point.1));
+    let mut canvas = Canvas::inline(WIDTH, HEIGHT, &format!("{title} of {}", sums.name));
+    let x = format!("hours before {}", time(last));
+    lines::draw(&mut canvas, AREA, (&x, Scale::Linear), &y, &panel, &names);
+    canvas.finish()
+}
+
+/// In UTC.
+fn time(unix_s: i64) -> String {
+    let at = Timestamp::from_second(unix_s).unwrap_or_default();
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::Groups;
+    use super::super::groups::tests::record;
+    use super::*;
+
+    #[test]
+    fn a_page_has_plots_and_escapes_names() {
+        let mut groups = Groups::new(2);
+        groups.add("<b>".to_owned(), record("<b>", 300_000));
+        groups.add("acme".to_owned(), record("acme", 100_000));
+        let page = html(&groups.report());
+        assert!(page.contains("<h2>&lt;b&gt;</h2>") && !page.contains("<b>"), "{page}");
+        assert_eq!(page.matches("<svg ").count(), 2 * PLOTS.len());
+        assert!(page.contains("underlay 75.00 %"), "{page}");
+        assert!(page.contains("from 1970-01-01 02:00 UTC to 1970-01-01 03:00 UTC"), "{page}");
+        assert!(!page.contains("http"), "it asks nobody");
+    }
+}
