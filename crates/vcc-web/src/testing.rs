@@ -17,13 +17,24 @@ const HOSTILE_DEVICE: &str = "<img src=x>&\"";
 const BEGIN: SystemTime = SystemTime::UNIX_EPOCH;
 const FLOWS: u64 = 240;
 
+/// What the host has.
+#[derive(Default)]
+enum Shape {
+    /// A few of all kinds.
+    #[default]
+    Small,
+    /// So many rules, and names of so many characters without a break.
+    Crowded { rules: usize, characters: usize },
+    /// So many taps, and so many connections at them.
+    Sized { ports: u32, flows: u64 },
+}
+
 /// Counts how often it is read.
 #[derive(Default)]
 pub struct Fake {
     begun: Option<Instant>,
     reads: AtomicU64,
-    /// How many rules it has, and how long all names are; a few of all kinds if left out.
-    crowd: Option<(usize, usize)>,
+    shape: Shape,
     pub fails: std::sync::atomic::AtomicBool,
 }
 
@@ -35,7 +46,12 @@ impl Fake {
 
     /// In real time, with so many rules, and names of so many characters without a break.
     pub fn crowded(rules: usize, characters: usize) -> Self {
-        Self { crowd: Some((rules, characters)), ..Self::live() }
+        Self { shape: Shape::Crowded { rules, characters }, ..Self::live() }
+    }
+
+    /// In real time, with so many taps, in the order of their names as text, and so many connections.
+    pub fn sized(ports: u32, flows: u64) -> Self {
+        Self { shape: Shape::Sized { ports, flows }, ..Self::live() }
     }
 
     pub fn reads(&self) -> u64 {
@@ -51,9 +67,10 @@ impl Source for Fake {
         }
         let Some(begun) = self.begun else { return Ok(snapshot(reads)) };
         let second = begun.elapsed().as_secs() + 3600;
-        let snapshot = match self.crowd {
-            None => snapshot(second),
-            Some((rules, characters)) => crowded(second, rules, characters),
+        let snapshot = match self.shape {
+            Shape::Small => snapshot(second),
+            Shape::Crowded { rules, characters } => crowded(second, rules, characters),
+            Shape::Sized { ports, flows } => sized(second, ports, flows),
         };
         Ok(Snapshot { at: SystemTime::now(), ..snapshot })
     }
@@ -82,6 +99,35 @@ fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
     for (at, pool) in snapshot.pools.iter_mut().enumerate() {
         pool.name = name('p', at);
     }
+    snapshot
+}
+
+/// Usual names, and no pool.
+fn sized(second: u64, ports: u32, flows: u64) -> Snapshot {
+    let mut snapshot = of_rules(
+        second,
+        &[
+            ("web", "enforce", "dctcp"),
+            ("backup", "enforce", "dctcp-priority"),
+            ("trial of cubic", "shadow", "cubic"),
+            ("default", "ignore", "reno-ecn"),
+        ],
+    );
+    let mut names: Vec<(String, u32)> =
+        (1..).map(|at| (format!("tap{at}"), at)).take(ports as usize).collect();
+    names.sort();
+    let ports = names.iter().map(|(name, at)| {
+        let tenant = ["acme", "globex", "initech"][*at as usize % 3];
+        let mut port = port(name, Some(tenant), *at, second);
+        for counter in &mut port.counters {
+            counter.value = if counter.name == "unknown" { 800 + u64::from(*at) } else { 0 };
+        }
+        port
+    });
+    snapshot.ports = ports.collect();
+    snapshot.pools.clear();
+    let flows = (0..flows).map(|at| flow(at, second, &snapshot.ports, &snapshot.rules));
+    snapshot.flows = flows.collect();
     snapshot
 }
 
@@ -140,7 +186,8 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         PortView { index: None, ..port("veth0", None, 5, second) },
         PortView { index: None, ..port("veth0", None, 6, second) },
     ];
-    let flows = (0..FLOWS).map(|number| flow(number, second, &ports, &rules)).collect();
+    // The last three ports have none.
+    let flows = (0..FLOWS).map(|number| flow(number, second, &ports[..4], &rules)).collect();
     Snapshot {
         at: BEGIN + Duration::from_secs(1_700_000_000 + second),
         daemon: daemon(second),
@@ -235,15 +282,15 @@ fn wave(phase: f64) -> f64 {
 
 fn flow(number: u64, second: u64, ports: &[PortView], rules: &[RuleView]) -> FlowView {
     let rule = &rules[number as usize % rules.len()];
-    let index = number as usize % 4;
+    let index = number as usize % ports.len();
     let is_six = number % 11 == 3;
     let address = |net: u8, host: u64| match is_six {
         true => IpAddr::V6(Ipv6Addr::new(0xfd00, net.into(), 0, 0, 0, 0, 0, host as u16)),
         false => IpAddr::from([10, net, (host / 250) as u8, (host % 250 + 1) as u8]),
     };
     let flow = vcc_port::Flow {
-        guest: SocketAddr::new(address(1, number % 4), 40_000 + number as u16),
-        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][index]),
+        guest: SocketAddr::new(address(1, index as u64), 40_000 + number as u16),
+        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][number as usize % 4]),
         vlan: (number % 9 == 4).then_some(12),
         inside: false,
         state: state(number, second, rule),
