@@ -47,7 +47,7 @@ pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};
-pub use names::{FlowKey, keys, numbered};
+pub use names::{FlowKey, compare as compare_names, keys, numbered};
 pub use no_flows::why_no_flows;
 pub use once::Once;
 pub use pace::{Group, Grown, Pace, sum_up};
