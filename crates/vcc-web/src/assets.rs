@@ -15,6 +15,7 @@ pub const SCRIPT: &str = joined!(
     "seen.js",
     "chart.js",
     "table.js",
+    "controls.js",
     "overview.js",
     "ports_and_rules.js",
     "flows.js",

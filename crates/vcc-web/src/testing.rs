@@ -334,6 +334,8 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
     let alpha = 0.05 + phase as f64 / period as f64 / 4.0;
     cc.own[sys::DCTCP_ALPHA as usize] = (alpha * f64::from(sys::DCTCP_ALPHA_ONE)) as u32;
     let window_bytes = cwnd_segs * 1440;
+    // In shadow mode, the guest has the peer's window.
+    let shown_bytes = if rule.mode == "shadow" { 512 << 10 } else { window_bytes };
     let snd_una = (rate * second as f64) as u64 as u32;
     let flight_bytes = if number % 3 == 0 { window_bytes / 4 } else { window_bytes };
     let now_us = second * 1_000_000;
@@ -347,7 +349,7 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
         progress_us: now_us as u32,
         last_seen_ms: (now_us / 1000) as u32,
         srtt_us8: if stage == sys::STAGE_SYN_SENT { 0 } else { srtt_us * 8 },
-        window_shown: (window_bytes >> 5) as u16,
+        window_shown: (shown_bytes >> 5) as u16,
         wscale_shown: 5,
         window_received: if number % 7 == 5 { (window_bytes >> 7) as u16 } else { u16::MAX },
         wscale_peer: 7,
