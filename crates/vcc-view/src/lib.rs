@@ -33,6 +33,7 @@ mod source;
 mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod trial;
 pub mod units;
 mod value;
 mod words;
