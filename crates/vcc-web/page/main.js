@@ -10,6 +10,7 @@ function show() {
   showPorts();
   showRules();
   showPools();
+  showTrial();
 }
 
 let silentSince = null;

@@ -78,6 +78,7 @@ function makePortsAndRules() {
   ruleCells = cellsOf(columns.rules, RULE_CELLS);
   portControls.makeHead(portCells);
   makeHead("rules", ruleCells);
+  makeHead("trial", TRIAL_CELLS);
 }
 
 const portText = ({ port, tenant, mode, underlay, failure }) => [port, tenant, mode, underlay, failure].join("\n").toLowerCase();

@@ -18,6 +18,7 @@ pub const SCRIPT: &str = joined!(
     "controls.js",
     "overview.js",
     "ports_and_rules.js",
+    "trial.js",
     "flows.js",
     "main.js",
 );

@@ -337,7 +337,11 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
     // In shadow mode, the guest has the peer's window.
     let shown_bytes = if rule.mode == "shadow" { 512 << 10 } else { window_bytes };
     let snd_una = (rate * second as f64) as u64 as u32;
-    let flight_bytes = if number % 3 == 0 { window_bytes / 4 } else { window_bytes };
+    let flight_bytes = match (number % 3, rule.mode.as_str()) {
+        (0, _) => window_bytes / 4,
+        (_, "shadow") => window_bytes / 2 * 3,
+        _ => window_bytes,
+    };
     let now_us = second * 1_000_000;
     FlowState(sys::vcc_flow {
         flags,

@@ -12,6 +12,7 @@ use crate::health::Health;
 use crate::history::Point;
 use crate::snapshot::{Pool, Problem};
 use crate::time::unix_ms;
+use crate::trial::TrialView;
 
 #[derive(Serialize)]
 pub struct SnapshotView<'a> {
@@ -28,6 +29,8 @@ pub struct SnapshotView<'a> {
     ports: Vec<Port<'a>>,
     rules: &'a [RuleView],
     pools: &'a [Pool],
+    /// None if no connection was in shadow mode.
+    trial: Option<&'a TrialView>,
     /// For the page's charts, as those of `/api/history.json`.
     point: Point,
 }
@@ -79,6 +82,7 @@ impl<'a> SnapshotView<'a> {
             ports,
             rules: &snapshot.rules,
             pools: &snapshot.pools,
+            trial: taken.trial.as_deref(),
             point: Point::from_snapshot(snapshot, taken.activity.all),
         }
     }

@@ -72,7 +72,7 @@ fn an_empty_page_says_why_it_is_empty() {
         ),
     ] {
         let Some(mut visit) = visit_to("empty", Fake::sized(ports, flows)) else { return };
-        visit.open_empty(&DESK);
+        visit.open_small(&DESK);
         visit.wait("!document.querySelector('#no-flow').hidden");
         assert_eq!(visit.text("#no-flow"), expected);
         assert!(visit.is("document.querySelector('#flows').hidden"));
@@ -143,4 +143,27 @@ fn a_phone_shows_many_ports_and_flows_on_a_few_screens() {
         )
     );
     visit.assert_quiet();
+}
+
+#[test]
+fn ports_in_shadow_mode_have_a_trial() {
+    let Some(mut visit) = visit_to("trial", Fake::sized(3, 40)) else { return };
+    visit.open(&DESK, "light");
+    visit.wait("!document.querySelector('#trial-part').hidden");
+    visit
+        .wait("document.querySelector('#trial [data-key=limited_time_share]').textContent !== '–'");
+    let conclusion = visit.text("#trial-conclusion");
+    assert!(conclusion.starts_with("cubic would have limited "), "{conclusion}");
+    let rows =
+        "[...document.querySelectorAll('#trial th[scope=row] span')].map(it => it.textContent)";
+    let rows = visit.list(rows);
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    assert_eq!(rows[3], "all");
+    visit.assert_quiet();
+    drop(visit);
+
+    let Some(mut visit) = visit_to("no-trial", Fake::sized(3, 2)) else { return };
+    visit.open_small(&DESK);
+    visit.wait("document.querySelectorAll('#flows tbody tr').length === 2");
+    assert!(visit.is("document.querySelector('#trial-part').hidden"));
 }

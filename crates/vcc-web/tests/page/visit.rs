@@ -61,8 +61,8 @@ impl Visit {
         );
     }
 
-    /// For a host without a flow.
-    pub fn open_empty(&mut self, screen: &Screen) {
+    /// For a host with few flows or none.
+    pub fn open_small(&mut self, screen: &Screen) {
         self.browser.open("about:blank", screen, "light");
         self.browser.open(&self.url, screen, "light");
         self.wait("document.querySelectorAll('#rules tbody tr').length > 0");
