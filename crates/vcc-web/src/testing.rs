@@ -358,6 +358,8 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
         window_received: if number % 7 == 5 { (window_bytes >> 7) as u16 } else { u16::MAX },
         wscale_peer: 7,
         cc,
+        guest_us64: (if number % 5 == 2 { 31_000 } else { 40 }) << sys::DELAY_UNIT_SHIFT,
+        fabric_us64: (srtt_us / 2) << sys::DELAY_UNIT_SHIFT,
         marks: if is_managed { rounds * 4 } else { 0 },
         reductions: if is_managed { rounds } else { 0 },
         retransmissions: rounds / 12,

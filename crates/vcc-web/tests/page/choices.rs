@@ -95,13 +95,6 @@ fn a_flow_in_shadow_mode_has_both_windows() {
         assert_eq!(is_shadow, shown == "512\u{a0}KiB", "{mode}: {shown}");
         assert_eq!(is_shadow, would_show != "–", "{mode}: {would_show}");
     }
-    // No flow has measured delays.
-    let seen = |key: &str| {
-        format!(
-            "[...document.querySelectorAll('#flows td[data-key={key}]')].some(it => it.checkVisibility())"
-        )
-    };
-    assert!(visit.is(&seen("would_show_bytes")) && !visit.is(&seen("delayed_by")));
     visit.assert_quiet();
 }
 
@@ -146,7 +139,7 @@ fn a_phone_shows_many_ports_and_flows_on_a_few_screens() {
 }
 
 #[test]
-fn ports_in_shadow_mode_have_a_trial() {
+fn shadow_mode_has_a_trial_and_the_window_that_would_be_shown() {
     let Some(mut visit) = visit_to("trial", Fake::sized(3, 40)) else { return };
     visit.open(&DESK, "light");
     visit.wait("!document.querySelector('#trial-part').hidden");
@@ -166,4 +159,11 @@ fn ports_in_shadow_mode_have_a_trial() {
     visit.open_small(&DESK);
     visit.wait("document.querySelectorAll('#flows tbody tr').length === 2");
     assert!(visit.is("document.querySelector('#trial-part').hidden"));
+    let seen =
+        "[...document.querySelectorAll('#flows :is(th, td)')].filter(it => it.checkVisibility())";
+    assert!(!visit.is(&format!(
+        "{seen}.some(it => it.textContent === 'Would show' || it.dataset.key === 'would_show_bytes')"
+    )));
+    assert!(visit.is(&format!("{seen}.some(it => it.dataset.key === 'mode')")));
+    visit.assert_quiet();
 }

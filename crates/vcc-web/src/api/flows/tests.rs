@@ -66,13 +66,12 @@ fn an_empty_answer_has_its_reason() {
 
 #[test]
 fn columns_that_say_nothing_of_any_flow_are_named() {
-    // Delays that no flow has measured.
-    assert_eq!(ask("top=1&filter=nobody")["unknown"], json!(["delayed_by"]));
+    assert_eq!(ask("top=1&filter=nobody")["unknown"], json!([]));
     let mut enforced = snapshot(100);
     enforced.flows.retain(|flow| flow.mode == Some(Mode::Enforce));
     let taken = taken([enforced]);
     let view = FlowsView::new(&taken, &Query::parse("").expect("a query"));
-    assert_eq!(view.unknown, ["would_show_bytes", "delayed_by"]);
+    assert_eq!(view.unknown, ["would_show_bytes"]);
 }
 
 #[test]
