@@ -107,6 +107,10 @@ impl<T> Column<T> {
         self.name.to_uppercase().replace(' ', "-")
     }
 
+    pub fn is_in_page_table(&self) -> bool {
+        [Page::Table, Page::TableAlone].contains(&self.page)
+    }
+
     pub fn plain_help(&self) -> String {
         self.help.replace('`', "")
     }

@@ -34,6 +34,7 @@ mod source;
 mod sums;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod trial;
 pub mod units;
 mod value;
 mod watch;
@@ -50,7 +51,7 @@ pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};
-pub use names::{FlowKey, keys, numbered};
+pub use names::{FlowKey, compare as compare_names, keys, numbered};
 pub use no_flows::why_no_flows;
 pub use once::Once;
 pub use pace::{Group, Grown, Pace, sum_up};

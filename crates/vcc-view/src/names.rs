@@ -31,6 +31,9 @@ pub fn keys<'a>(devices: impl IntoIterator<Item = &'a str>) -> Vec<Arc<str>> {
 
 /// The order of names in which `tap2` is before `tap10`.
 pub fn compare(one: &str, other: &str) -> Ordering {
+    if one == other {
+        return Ordering::Equal;
+    }
     let (mut one_left, mut other_left) = (one, other);
     loop {
         let (one_part, one_rest) = part(one_left);

@@ -86,7 +86,7 @@ impl PartialOrd for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::sortable;
+    use crate::columns::{key_of, sortable};
     use crate::rates::Rates;
     use crate::testing::flow;
 
@@ -113,6 +113,18 @@ mod tests {
         assert_eq!(order("rate", false), [2, 10, 1, 3]);
         assert_eq!(order("rate", true), [1, 2, 10, 3]);
         assert_eq!(order("guest", false), [1, 2, 3, 10]);
+    }
+
+    #[test]
+    fn numbers_in_text_are_ordered_as_numbers() {
+        let at = |port: &str| {
+            let mut flow = flow("192.0.2.1:1", "192.0.2.2:80");
+            flow.port = port.into();
+            flow
+        };
+        let mut flows = ["tap10", "tap2", "tap1"].map(at);
+        Sort::natural(key_of("port")).apply(&mut flows);
+        assert_eq!(flows.map(|flow| flow.port.to_string()), ["tap1", "tap2", "tap10"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A flow, a port and a rule for tests of what shows them.
 
-use vcc_engine::{Action, Delays, FlowState, Params, Underlay, sys};
+use vcc_engine::{Action, Delays, FlowState, Mode, Params, Underlay, sys};
 use vcc_port::Flow;
 
 use crate::flow::{FlowView, Place};
@@ -37,6 +37,18 @@ pub fn flow_of(guest: &str, peer: &str, state: FlowState) -> FlowView {
     let place = Place { index: 0, key: "veth3".into(), port: "veth3".into(), tenant: None };
     let flow = Flow { guest, peer, vlan: None, inside: false, state };
     FlowView::new(&place, &flow, None, &Params::default(), None, 0)
+}
+
+/// In shadow mode at a port, with a window of 10 segments of 1440 bytes.
+pub fn shadow_flow(port: &str, una: u32, flight_bytes: u32, marks: u32) -> FlowView {
+    let mut flow = flow("192.0.2.1:40000", "192.0.2.2:80");
+    flow.key.0 = port.into();
+    flow.port = port.into();
+    flow.mode = Some(Mode::Shadow);
+    let state = &mut flow.state.0;
+    (state.snd_una, state.snd_nxt, state.marks) = (una, una + flight_bytes, marks);
+    state.cc.path.rtt_min_us = 250;
+    flow
 }
 
 /// What a port has measured of these delays in us.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::net::SocketAddr;
 
+use crate::names;
 use crate::units::{self, Notation};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -129,7 +130,7 @@ impl Value<'_> {
     /// Orders two known values of one column.
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Text(a), Self::Text(b)) => names::compare(a, b),
             (Self::End(a), Self::End(b)) => a.cmp(b),
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
             _ => self.number().unwrap_or(0.0).total_cmp(&other.number().unwrap_or(0.0)),

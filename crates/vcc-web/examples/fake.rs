@@ -1,25 +1,33 @@
 //! Serves a host that does not exist, to look at its page.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::{env, process, thread};
 
 use vcc_web::testing::Fake;
 
+/// None: the words name no host.
+fn host(words: &[String]) -> Option<Fake> {
+    match words {
+        [] => Some(Fake::live()),
+        [shape, first, second] if shape == "crowded" => {
+            Some(Fake::crowded(first.parse().ok()?, second.parse().ok()?))
+        }
+        [shape, first, second] if shape == "sized" => {
+            Some(Fake::sized(first.parse().ok()?, second.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
 fn main() {
     let mut words = env::args().skip(1);
-    let listen = match words.next().map(|address| address.parse::<SocketAddr>()) {
-        None => vcc_web::DEFAULT_LISTEN,
-        Some(Ok(address)) => address,
-        Some(Err(_)) => {
-            eprintln!("usage: fake [ADDRESS:PORT [RULES CHARACTERS]]");
+    let listen = words.next().map_or(Ok(vcc_web::DEFAULT_LISTEN), |address| address.parse());
+    let (listen, host) = match (listen, host(&words.collect::<Vec<_>>())) {
+        (Ok(listen), Some(host)) => (listen, host),
+        _ => {
+            eprintln!("usage: fake [ADDRESS:PORT [crowded RULES CHARACTERS | sized PORTS FLOWS]]");
             process::exit(2);
         }
-    };
-    let crowd: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
-    let host = match crowd[..] {
-        [rules, characters] => Fake::crowded(rules, characters),
-        _ => Fake::live(),
     };
     match vcc_web::serve(listen, Arc::new(host)) {
         Ok(server) => {

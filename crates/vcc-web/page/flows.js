@@ -13,50 +13,23 @@ function fillEnds(cell, flow) {
   set(cell.firstElementChild, "aria-label", `${flow.guest} to ${flow.peer}`);
 }
 
-/** The cells of a flow: its ends, the columns of the table, and the curve of its window beside it. */
+/** The cells of a flow: its ends, the columns of the table, and the curve of its windows behind these. */
 let flowCells = [];
 
-function makeCells() {
-  const shown = cellsOf(columns.flows);
-  const after = shown.findIndex(({ key }) => key === "window_shown_bytes") + 1;
+const FLOW_CELLS = { port: { brief: true }, goodput_bits_per_s: { brief: true }, limited_by: { brief: true } };
+
+function makeFlows() {
+  const shown = cellsOf(columns.flows, FLOW_CELLS);
+  const after = shown.findIndex(({ key }) => key === "would_show_bytes") + 1;
   shown.splice(after, 0, { name: "Two minutes", help: "the window over the last two minutes", fill: fillSpark });
-  flowCells = [{ name: "Guest, peer", sort: "guest", help: "the two ends", fill: fillEnds }, ...shown];
+  flowCells = [{ name: "Guest, peer", sort: "guest", unit: "text", help: "the two ends", fill: fillEnds }, ...shown];
+  flowControls.makeHead(flowCells);
 }
 
-function makeHead() {
-  const head = $("flows").tHead;
-  head.append(el("tr", {}, ...flowCells.map(({ name, sort, help, kind = "" }) => {
-    const cell = el("th", { scope: "col", class: kind, title: help }, sort ? el("button", { type: "button" }, name) : name);
-    if (sort) {
-      cell.dataset.sort = sort;
-      cell.firstElementChild.addEventListener("click", () => sortBy(sort));
-      $("sort").append(el("option", { value: sort }, name));
-    }
-    return cell;
-  })));
-}
-
-function sortBy(sort) {
-  const isText = columns.flows.some((column) => column.sort === sort && column.unit === "text");
-  if (asked.sort === sort) asked.order = asked.order === "asc" ? "desc" : "asc";
-  else Object.assign(asked, { sort, order: isText ? "asc" : "desc" });
-  settle();
-}
-
-/** Shows the settings, and asks for the flows that they select. */
-function settle() {
-  for (const cell of $("flows").tHead.rows[0].cells) {
-    const order = asked.order === "asc" ? "ascending" : "descending";
-    set(cell, "aria-sort", cell.dataset.sort === asked.sort ? order : null);
-  }
-  $("sort").value = asked.sort;
-  $("top").value = asked.top;
-  if ($("filter").value !== asked.filter) $("filter").value = asked.filter;
-  document.querySelector(`#kind input[value=${asked.kind}]`).checked = true;
-  remember();
+const flowControls = new Controls("flows", "", () => {
   frozen = null;
   askFlows();
-}
+});
 
 /** The order of rows while the pointer is over them. */
 let frozen = null;
@@ -73,12 +46,19 @@ function steady(list) {
 
 function showFlows() {
   const shown = flows.flows.length;
-  say($("matching"), asked.filter ? `${shown} of ${flows.matching} that match, of ${flows.total}` : `${shown} of ${flows.total}`);
-  table("flows", flowCells, steady(flows.flows), (flow) => flow.id, (row, flow) => row.classList.toggle("on", flow.id === asked.flow));
+  say($("matching"), howMany(shown, flows.matching, flows.total, asked.filter));
+  table("flows", flowCells, steady(flows.flows), (flow) => flow.id, {
+    sort: asked.sort,
+    unknown: flows.unknown,
+    change: (row, flow) => row.classList.toggle("on", flow.id === asked.flow),
+  });
+  say($("no-flow"), flows.why_none ?? "");
   showSelected();
 }
 
 let lastSelected = null;
+/** The detail is far above the row on a narrow screen. */
+let revealed = "";
 
 function showSelected() {
   const flow = flows.selected;
@@ -86,6 +66,8 @@ function showSelected() {
   const known = flow ?? (lastSelected?.id === asked.flow ? lastSelected : null);
   $("selected").hidden = !known;
   if (!known) return;
+  if (known.id !== revealed && NARROW.matches) $("selected").scrollIntoView();
+  revealed = known.id;
   say($("selected-title"), `${known.guest} → ${known.peer}${flow ? "" : ": has ended"}`);
   keyed($("facts"), columns.flows.filter(({ in_detail }) => in_detail), ({ key }) => key,
     ({ name, key, help }) => el("div", { title: help, "data-fact": key }, el("dt", {}, name), el("dd")),
@@ -100,17 +82,21 @@ function showSelected() {
 
 function select(id) {
   asked.flow = asked.flow === id ? "" : id;
-  if (!asked.flow) lastSelected = null;
-  settle();
+  if (!asked.flow) {
+    lastSelected = null;
+    revealed = "";
+  }
+  flowControls.settle();
 }
 
 function unselect() {
   const row = [...$("flows").tBodies[0].rows].find((it) => it.dataset.key === asked.flow);
   asked.flow = "";
   lastSelected = null;
+  revealed = "";
   $("selected").hidden = true;
-  settle();
-  (row?.querySelector("button") ?? $("flows")).focus({ preventScroll: true });
+  flowControls.settle();
+  (row?.querySelector("button") ?? $("flows")).focus({ preventScroll: !NARROW.matches });
 }
 
 const flowChart = new Chart($("chart-flow"), "Window", bytes, byteTicks, FLOW_MS);

@@ -10,6 +10,7 @@ function show() {
   showPorts();
   showRules();
   showPools();
+  showTrial();
 }
 
 let silentSince = null;
@@ -78,19 +79,8 @@ async function round() {
 }
 
 function listen() {
-  let typing = 0;
-  $("filter").addEventListener("input", () => {
-    clearTimeout(typing);
-    typing = setTimeout(() => {
-      asked.filter = $("filter").value;
-      settle();
-    }, 150);
-  });
-  $("top").addEventListener("change", () => {
-    asked.top = $("top").value;
-    settle();
-  });
-  $("sort").addEventListener("change", () => sortBy($("sort").value));
+  portControls.listen();
+  flowControls.listen();
   $("kind").addEventListener("change", (event) => {
     asked.kind = event.target.value;
     remember();
@@ -114,11 +104,6 @@ function listen() {
     if (event.key === "/" && !typingNow && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       $("filter").focus();
-    } else if (event.key === "Escape" && event.target === $("filter")) {
-      event.preventDefault();
-      asked.filter = "";
-      settle();
-      $("filter").blur();
     } else if (event.key === "Escape" && asked.flow) {
       unselect();
     } else if (button && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
@@ -130,6 +115,8 @@ function listen() {
   });
 }
 
+// What sticks below the header sticks at its height.
+new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--header", `${target.offsetHeight}px`)).observe(document.querySelector("header"));
 for (const scroll of document.querySelectorAll(".scroll")) {
   scroll.addEventListener("scroll", () => hintAt(scroll), { passive: true });
   new ResizeObserver(() => hintAt(scroll)).observe(scroll);
@@ -142,11 +129,13 @@ async function begin() {
     setTimeout(begin, POLL_MS);
     return;
   }
-  makeCells();
-  makeHead();
+  makePortsAndRules();
+  makeFlows();
   recall();
   listen();
-  settle();
+  document.querySelector(`#kind input[value=${asked.kind}]`).checked = true;
+  portControls.settle();
+  flowControls.settle();
   round();
 }
 

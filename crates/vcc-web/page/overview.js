@@ -1,6 +1,8 @@
 /* Above the tables: the state, problems, totals and the charts. Below them: pools and events. */
 
 const LINES = 6;
+/** `tap2` is before `tap10`. */
+const BY_NAME = new Intl.Collator("en", { numeric: true });
 
 function showTiles() {
   keyed($("tiles"), columns.totals.filter(({ in_table }) => in_table), ({ key }) => key,
@@ -22,7 +24,7 @@ function showCharts() {
       largest.set(name, Math.max(largest.get(name) ?? 0, sums.window_bytes, sums.flows ? 1 : 0));
     }
   }
-  const names = [...largest].filter(([, most]) => most > 0).sort(([, a], [, b]) => b - a).slice(0, LINES).map(([name]) => name).sort();
+  const names = [...largest].filter(([, most]) => most > 0).sort(([, a], [, b]) => b - a).slice(0, LINES).map(([name]) => name).sort(BY_NAME.compare);
   const line = (series) => names.map((name, index) => ({ name, index, points: series((point) => point[asked.kind][name]) }));
   windowChart.show(line((of) => levels(points, (point) => of(point)?.window_bytes)), now);
   marksChart.show(line((of) => levels(points, (point) => of(point)?.marks_per_s)), now);

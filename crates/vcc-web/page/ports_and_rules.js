@@ -1,6 +1,6 @@
 /* The tables of ports and rules. */
 
-const ROWS = 100;
+const RULES = 100;
 
 function fillUse(cell, port) {
   if (!cell.firstElementChild) cell.append(el("span"), el("div", { class: "meter" }, el("i")));
@@ -55,21 +55,62 @@ const fillDelays = (part) => (cell, port) => {
 
 const PORT_CELLS = {
   port: { fill: two((port) => port.port, (port) => (none(port.tenant) ? "" : `tenant ${port.tenant}`)) },
-  flows: { kind: "", fill: fillUse },
+  flows: { kind: "", fill: fillUse, brief: true },
+  goodput_bits_per_s: { brief: true },
+  marks_per_s: { brief: true },
   fabric_delay_us: { fill: fillDelays("fabric") },
   guest_delay_us: { fill: fillDelays("guest") },
   untranslated_segments: { kind: "full", fill: fillReasons },
 };
 
-const RULE_CELLS = { mode: { fill: fillMode } };
+const RULE_CELLS = {
+  name: { fill: two((rule) => rule.name, () => "") },
+  mode: { fill: fillMode, brief: true },
+  flows: { brief: true },
+  marks_per_s: { brief: true },
+};
 
-function showPorts() {
-  const ports = [...snapshot.ports].sort((a, b) => !!b.failure - !!a.failure || (snapshot.ports.length > ROWS ? b.flows - a.flows : 0));
-  table("ports", cellsOf(columns.ports, PORT_CELLS), ports.slice(0, ROWS), (port) => `${port.port} ${port.index}`, (row, port) =>
-    row.classList.toggle("failed", !none(port.failure)));
-  say($("ports-title"), ports.length > ROWS ? `Ports: ${ROWS} of ${ports.length}` : "Ports");
+let portCells = [];
+let ruleCells = [];
+
+function makePortsAndRules() {
+  portCells = cellsOf(columns.ports, PORT_CELLS).map((cell) => ({ ...cell, sort: cell.key }));
+  ruleCells = cellsOf(columns.rules, RULE_CELLS);
+  portControls.makeHead(portCells);
+  makeHead("rules", ruleCells);
+  makeHead("trial", TRIAL_CELLS);
 }
 
+const portText = ({ port, tenant, mode, underlay, failure }) => [port, tenant, mode, underlay, failure].join("\n").toLowerCase();
+
+/** Those that cannot be read come first. Unknown values are last in both directions, and equal ones are in the daemon's
+ * order, by name. */
+function orderedPorts() {
+  const [sort, direction] = [asked["ports-sort"], asked["ports-order"] === "asc" ? 1 : -1];
+  const words = asked["ports-filter"].toLowerCase().split(/\s+/);
+  const found = snapshot.ports.map((port, at) => ({ port, at })).filter(({ port }) => words.every((word) => portText(port).includes(word)));
+  const value = ({ port, at }) => (sort === "port" ? at : port[sort]);
+  return found.sort((a, b) => !!b.port.failure - !!a.port.failure || none(value(a)) - none(value(b))
+    || direction * (value(a) - value(b)) || a.at - b.at).map(({ port }) => port);
+}
+
+function showPorts() {
+  if (!snapshot) return;
+  const ports = orderedPorts();
+  const shown = ports.slice(0, asked["ports-top"]);
+  table("ports", portCells, shown, (port) => `${port.port} ${port.index}`, {
+    sort: asked["ports-sort"],
+    change: (row, port) => {
+      row.classList.toggle("failed", !none(port.failure));
+      unfold(row, port.port);
+    },
+  });
+  say($("ports-matching"), howMany(shown.length, ports.length, snapshot.ports.length, asked["ports-filter"]));
+  say($("no-port"), snapshot.ports.length ? "No port matches the filter." : "There is no port yet.");
+}
+
+const portControls = new Controls("ports", "ports-", showPorts);
+
 function showRules() {
-  table("rules", cellsOf(columns.rules, RULE_CELLS), snapshot.rules.slice(0, ROWS), (rule) => rule.name);
+  table("rules", ruleCells, snapshot.rules.slice(0, RULES), (rule) => rule.name, { change: (row, rule) => unfold(row, rule.name) });
 }

@@ -1,8 +1,13 @@
 /* What the person chose; it is kept in the address. */
 
-const asked = { kind: "ports", sort: "rate", order: "desc", filter: "", top: "50", flow: "" };
-// One card per flow makes a long page.
-if (matchMedia("(max-width: 47.4rem)").matches) asked.top = "25";
+const NARROW = matchMedia("(max-width: 47.4rem)");
+
+const asked = {
+  kind: "ports", sort: "rate", order: "desc", filter: "", top: "50", flow: "",
+  "ports-sort": "port", "ports-order": "asc", "ports-filter": "", "ports-top": "100",
+};
+// A phone shows few rows at once.
+if (NARROW.matches) Object.assign(asked, { top: "25", "ports-top": "10" });
 const defaults = { ...asked };
 
 function recall() {
@@ -10,11 +15,17 @@ function recall() {
   for (const key of Object.keys(asked)) {
     if (wanted.has(key)) asked[key] = wanted.get(key);
   }
-  if (!columns.flows.some(({ sort }) => sort && sort === asked.sort)) asked.sort = "rate";
-  if (asked.order !== "asc") asked.order = "desc";
-  if (asked.kind !== "rules") asked.kind = "ports";
-  if (![...$("top").options].some(({ value }) => value === asked.top)) asked.top = "50";
-  if (!/^[0-9a-f]{16}$/.test(asked.flow)) asked.flow = "";
+  const check = (key, isValid) => {
+    if (!isValid(asked[key])) asked[key] = defaults[key];
+  };
+  const has = (cells) => (wantedSort) => cells.some(({ sort }) => sort && sort === wantedSort);
+  const offers = (key) => (top) => [...$(key).options].some(({ value }) => value === top);
+  check("sort", has(columns.flows));
+  check("ports-sort", has(portCells));
+  for (const key of ["order", "ports-order"]) check(key, (order) => ["asc", "desc"].includes(order));
+  for (const key of ["top", "ports-top"]) check(key, offers(key));
+  check("kind", (kind) => ["ports", "rules"].includes(kind));
+  check("flow", (flow) => /^([0-9a-f]{16})?$/.test(flow));
 }
 
 function remember() {

@@ -38,6 +38,12 @@ function writeAlone(name, value) {
   return nouns && !none(value) ? `${write(name, value)} ${nouns[value === 1 ? 0 : 1]}` : write(name, value);
 }
 
+/** For a list that may be cut and filtered. */
+function howMany(shown, matching, total, filter) {
+  if (!total) return "";
+  return filter ? `${shown} of ${matching} that match, of ${total}` : `${shown} of ${total}`;
+}
+
 const bytes = (value) => write("bytes", value);
 const count = (value) => write("count", value);
 /** Writes a rate for an axis whose title has the unit. */

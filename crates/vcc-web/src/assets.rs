@@ -15,8 +15,10 @@ pub const SCRIPT: &str = joined!(
     "seen.js",
     "chart.js",
     "table.js",
+    "controls.js",
     "overview.js",
     "ports_and_rules.js",
+    "trial.js",
     "flows.js",
     "main.js",
 );

@@ -12,12 +12,14 @@ use tokio::task;
 
 use crate::history::{History, Point};
 use crate::ledger::{Activity, Ledger};
+use crate::trial::{TrialView, Trials};
 use crate::{Snapshot, Source};
 
 /// A snapshot, and what changed since the previous one.
 pub struct Taken {
     pub snapshot: Snapshot,
     pub activity: Activity,
+    pub trial: Option<Arc<TrialView>>,
     /// The duration of the reading.
     pub took: Duration,
     pub at: Instant,
@@ -45,6 +47,7 @@ struct State {
 struct Books {
     ledger: Ledger,
     history: History,
+    trials: Trials,
 }
 
 impl Cache {
@@ -117,7 +120,8 @@ fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
     let at = Instant::now();
     let activity = books.ledger.enter(&mut snapshot, at);
     books.history.enter(&snapshot, activity.all, at);
-    Ok(Arc::new(Taken { snapshot, activity, took: begun.elapsed(), at }))
+    let trial = books.trials.enter(&snapshot.flows, at);
+    Ok(Arc::new(Taken { snapshot, activity, trial, took: begun.elapsed(), at }))
 }
 
 #[cfg(test)]
@@ -126,11 +130,13 @@ pub mod tests {
 
     /// The last of several snapshots that were read a second apart.
     pub fn taken(snapshots: impl IntoIterator<Item = Snapshot>) -> Taken {
-        let (mut ledger, begin) = (Ledger::default(), Instant::now());
+        let (mut ledger, mut trials, begin) =
+            (Ledger::default(), Trials::default(), Instant::now());
         let entered = snapshots.into_iter().zip(0..).map(|(mut snapshot, second)| {
             let at = begin + Duration::from_secs(second);
             let activity = ledger.enter(&mut snapshot, at);
-            Taken { snapshot, activity, took: Duration::from_millis(3), at }
+            let trial = trials.enter(&snapshot.flows, at);
+            Taken { snapshot, activity, trial, took: Duration::from_millis(3), at }
         });
         entered.last().expect("a snapshot")
     }

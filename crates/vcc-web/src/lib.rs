@@ -20,6 +20,7 @@ mod tally;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod time;
+mod trial;
 
 use std::error;
 

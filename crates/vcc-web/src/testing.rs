@@ -17,13 +17,24 @@ const HOSTILE_DEVICE: &str = "<img src=x>&\"";
 const BEGIN: SystemTime = SystemTime::UNIX_EPOCH;
 const FLOWS: u64 = 240;
 
+/// What the host has.
+#[derive(Default)]
+enum Shape {
+    /// A few of all kinds.
+    #[default]
+    Small,
+    /// So many rules, and names of so many characters without a break.
+    Crowded { rules: usize, characters: usize },
+    /// So many taps, and so many connections at them.
+    Sized { ports: u32, flows: u64 },
+}
+
 /// Counts how often it is read.
 #[derive(Default)]
 pub struct Fake {
     begun: Option<Instant>,
     reads: AtomicU64,
-    /// How many rules it has, and how long all names are; a few of all kinds if left out.
-    crowd: Option<(usize, usize)>,
+    shape: Shape,
     pub fails: std::sync::atomic::AtomicBool,
 }
 
@@ -35,7 +46,12 @@ impl Fake {
 
     /// In real time, with so many rules, and names of so many characters without a break.
     pub fn crowded(rules: usize, characters: usize) -> Self {
-        Self { crowd: Some((rules, characters)), ..Self::live() }
+        Self { shape: Shape::Crowded { rules, characters }, ..Self::live() }
+    }
+
+    /// In real time, with so many taps, in the order of their names as text, and so many connections.
+    pub fn sized(ports: u32, flows: u64) -> Self {
+        Self { shape: Shape::Sized { ports, flows }, ..Self::live() }
     }
 
     pub fn reads(&self) -> u64 {
@@ -51,9 +67,10 @@ impl Source for Fake {
         }
         let Some(begun) = self.begun else { return Ok(snapshot(reads)) };
         let second = begun.elapsed().as_secs() + 3600;
-        let snapshot = match self.crowd {
-            None => snapshot(second),
-            Some((rules, characters)) => crowded(second, rules, characters),
+        let snapshot = match self.shape {
+            Shape::Small => snapshot(second),
+            Shape::Crowded { rules, characters } => crowded(second, rules, characters),
+            Shape::Sized { ports, flows } => sized(second, ports, flows),
         };
         Ok(Snapshot { at: SystemTime::now(), ..snapshot })
     }
@@ -82,6 +99,35 @@ fn crowded(second: u64, rules: usize, characters: usize) -> Snapshot {
     for (at, pool) in snapshot.pools.iter_mut().enumerate() {
         pool.name = name('p', at);
     }
+    snapshot
+}
+
+/// Usual names, and no pool.
+fn sized(second: u64, ports: u32, flows: u64) -> Snapshot {
+    let mut snapshot = of_rules(
+        second,
+        &[
+            ("web", "enforce", "dctcp"),
+            ("backup", "enforce", "dctcp-priority"),
+            ("trial of cubic", "shadow", "cubic"),
+            ("default", "ignore", "reno-ecn"),
+        ],
+    );
+    let mut names: Vec<(String, u32)> =
+        (1..).map(|at| (format!("tap{at}"), at)).take(ports as usize).collect();
+    names.sort();
+    let ports = names.iter().map(|(name, at)| {
+        let tenant = ["acme", "globex", "initech"][*at as usize % 3];
+        let mut port = port(name, Some(tenant), *at, second);
+        for counter in &mut port.counters {
+            counter.value = if counter.name == "unknown" { 800 + u64::from(*at) } else { 0 };
+        }
+        port
+    });
+    snapshot.ports = ports.collect();
+    snapshot.pools.clear();
+    let flows = (0..flows).map(|at| flow(at, second, &snapshot.ports, &snapshot.rules));
+    snapshot.flows = flows.collect();
     snapshot
 }
 
@@ -140,7 +186,8 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         PortView { index: None, ..port("veth0", None, 5, second) },
         PortView { index: None, ..port("veth0", None, 6, second) },
     ];
-    let flows = (0..FLOWS).map(|number| flow(number, second, &ports, &rules)).collect();
+    // The last three ports have none.
+    let flows = (0..FLOWS).map(|number| flow(number, second, &ports[..4], &rules)).collect();
     Snapshot {
         at: BEGIN + Duration::from_secs(1_700_000_000 + second),
         daemon: daemon(second),
@@ -235,15 +282,15 @@ fn wave(phase: f64) -> f64 {
 
 fn flow(number: u64, second: u64, ports: &[PortView], rules: &[RuleView]) -> FlowView {
     let rule = &rules[number as usize % rules.len()];
-    let index = number as usize % 4;
+    let index = number as usize % ports.len();
     let is_six = number % 11 == 3;
     let address = |net: u8, host: u64| match is_six {
         true => IpAddr::V6(Ipv6Addr::new(0xfd00, net.into(), 0, 0, 0, 0, 0, host as u16)),
         false => IpAddr::from([10, net, (host / 250) as u8, (host % 250 + 1) as u8]),
     };
     let flow = vcc_port::Flow {
-        guest: SocketAddr::new(address(1, number % 4), 40_000 + number as u16),
-        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][index]),
+        guest: SocketAddr::new(address(1, index as u64), 40_000 + number as u16),
+        peer: SocketAddr::new(address(2, number % 17), [80, 443, 873, 5001][number as usize % 4]),
         vlan: (number % 9 == 4).then_some(12),
         inside: false,
         state: state(number, second, rule),
@@ -287,8 +334,14 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
     let alpha = 0.05 + phase as f64 / period as f64 / 4.0;
     cc.own[sys::DCTCP_ALPHA as usize] = (alpha * f64::from(sys::DCTCP_ALPHA_ONE)) as u32;
     let window_bytes = cwnd_segs * 1440;
+    // In shadow mode, the guest has the peer's window.
+    let shown_bytes = if rule.mode == "shadow" { 512 << 10 } else { window_bytes };
     let snd_una = (rate * second as f64) as u64 as u32;
-    let flight_bytes = if number % 3 == 0 { window_bytes / 4 } else { window_bytes };
+    let flight_bytes = match (number % 3, rule.mode.as_str()) {
+        (0, _) => window_bytes / 4,
+        (_, "shadow") => window_bytes / 2 * 3,
+        _ => window_bytes,
+    };
     let now_us = second * 1_000_000;
     FlowState(sys::vcc_flow {
         flags,
@@ -300,11 +353,13 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
         progress_us: now_us as u32,
         last_seen_ms: (now_us / 1000) as u32,
         srtt_us8: if stage == sys::STAGE_SYN_SENT { 0 } else { srtt_us * 8 },
-        window_shown: (window_bytes >> 5) as u16,
+        window_shown: (shown_bytes >> 5) as u16,
         wscale_shown: 5,
         window_received: if number % 7 == 5 { (window_bytes >> 7) as u16 } else { u16::MAX },
         wscale_peer: 7,
         cc,
+        guest_us64: (if number % 5 == 2 { 31_000 } else { 40 }) << sys::DELAY_UNIT_SHIFT,
+        fabric_us64: (srtt_us / 2) << sys::DELAY_UNIT_SHIFT,
         marks: if is_managed { rounds * 4 } else { 0 },
         reductions: if is_managed { rounds } else { 0 },
         retransmissions: rounds / 12,

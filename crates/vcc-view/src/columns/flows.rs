@@ -77,7 +77,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
     )
     .given(|flow| matches!(flow.mode, Some(Mode::Shadow | Mode::Ignore)))
     .sort("mode")
-    .page(Page::Detail),
+    .page(Page::Table),
     Column::new(
         "Rule",
         "rule",
@@ -192,7 +192,7 @@ pub static FLOW_COLUMNS: &[Column] = &[
     )
     .given(FlowView::is_shadow)
     .sort("would-show")
-    .page(Page::Detail),
+    .page(Page::Table),
     Column::new(
         "Window of the peer",
         "window_received_bytes",

@@ -54,7 +54,7 @@ fn views<T>(columns: &[Column<T>]) -> Vec<ColumnView> {
         unit: column.unit.name(),
         help: column.plain_help(),
         sort: column.sort,
-        in_table: [Page::Table, Page::TableAlone].contains(&column.page),
+        in_table: column.is_in_page_table(),
         in_detail: [Page::Table, Page::Detail].contains(&column.page),
     };
     columns.iter().map(view).collect()

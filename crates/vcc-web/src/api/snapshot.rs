@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use vcc_engine::Stage;
 use vcc_view::histogram::DelaysView;
-use vcc_view::{Counter, PortView, RuleView, Sums};
+use vcc_view::{Counter, PortView, RuleView, Sums, compare_names};
 
 use crate::cache::Taken;
 use crate::health::Health;
 use crate::history::Point;
 use crate::snapshot::{Pool, Problem};
 use crate::time::unix_ms;
+use crate::trial::TrialView;
 
 #[derive(Serialize)]
 pub struct SnapshotView<'a> {
@@ -24,9 +25,12 @@ pub struct SnapshotView<'a> {
     events: Vec<EventView<'a>>,
     stages: BTreeMap<&'static str, usize>,
     all: Sums,
+    /// By name: `tap2` is before `tap10`.
     ports: Vec<Port<'a>>,
     rules: &'a [RuleView],
     pools: &'a [Pool],
+    /// None if no connection was in shadow mode.
+    trial: Option<&'a TrialView>,
     /// For the page's charts, as those of `/api/history.json`.
     point: Point,
 }
@@ -59,6 +63,8 @@ impl<'a> SnapshotView<'a> {
             counters: port.counters.iter().filter(|counter| counter.value > 0).collect(),
             delays: port.delays.as_ref().map(DelaysView::from),
         });
+        let mut ports: Vec<Port> = ports.collect();
+        ports.sort_by(|one, other| compare_names(&one.port.port, &other.port.port));
         Self {
             at_unix_ms: unix_ms(snapshot.at),
             version: &daemon.version,
@@ -73,10 +79,36 @@ impl<'a> SnapshotView<'a> {
                 .collect(),
             stages,
             all: taken.activity.all,
-            ports: ports.collect(),
+            ports,
             rules: &snapshot.rules,
             pools: &snapshot.pools,
+            trial: taken.trial.as_deref(),
             point: Point::from_snapshot(snapshot, taken.activity.all),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::Source;
+    use crate::cache::tests::taken;
+    use crate::testing::Fake;
+
+    #[test]
+    fn ports_are_ordered_as_people_count() {
+        let taken = taken([Fake::sized(12, 0).snapshot().expect("a snapshot")]);
+        assert_eq!(taken.snapshot.ports[1].port, "tap10");
+        let taken = Ok(Arc::new(taken));
+        let health = Health::from_reading(&taken);
+        let view = SnapshotView::new(taken.as_ref().expect("a reading"), health);
+        let view = serde_json::to_value(view).expect("JSON");
+        let ports = view["ports"].as_array().expect("ports").iter().map(|port| &port["port"]);
+        let expected: Vec<Value> = (1..=12).map(|at| format!("tap{at}").into()).collect();
+        assert!(ports.eq(&expected), "{view}");
     }
 }

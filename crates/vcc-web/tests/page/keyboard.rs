@@ -1,7 +1,5 @@
 //! The page without a mouse.
 
-use serde_json::json;
-
 use crate::visit::{DESK, visit};
 
 #[test]
@@ -10,7 +8,7 @@ fn the_keyboard_is_enough() {
     visit.open(&DESK, "light");
     visit.press("/");
     visit.wait("document.activeElement.id === 'filter'");
-    visit.browser.call("Input.insertText", json!({"text": "TAP7 backup"}));
+    visit.type_text("TAP7 backup");
     visit.wait("document.querySelector('#matching').textContent.includes('that match')");
     assert!(visit.column("port").iter().all(|port| port == "tap7"));
     assert!(visit.column("rule").iter().all(|rule| rule == "backup"));
@@ -19,12 +17,12 @@ fn the_keyboard_is_enough() {
     visit.wait("document.querySelector('#filter').value === ''");
     visit.wait("!document.querySelector('#matching').textContent.includes('that match')");
 
-    visit.browser.evaluate("document.querySelector('[data-sort=port] button').focus()");
+    visit.browser.evaluate("document.querySelector('#flows [data-sort=port] button').focus()");
     visit.press("Enter");
-    visit.wait("document.querySelector('[aria-sort=ascending]')?.dataset.sort === 'port'");
+    visit.wait("document.querySelector('#flows [aria-sort=ascending]')?.dataset.sort === 'port'");
     visit.wait("document.querySelector('#flows tbody tr').children[1].textContent.startsWith('<')");
     visit.press("Enter");
-    visit.wait("document.querySelector('[aria-sort=descending]')?.dataset.sort === 'port'");
+    visit.wait("document.querySelector('#flows [aria-sort=descending]')?.dataset.sort === 'port'");
     visit.wait(
         "document.querySelector('#flows tbody tr').children[1].textContent === 'vnet-acme-1'",
     );

@@ -1,6 +1,7 @@
 //! The live page in a real browser.
 
 mod browser;
+mod choices;
 mod keyboard;
 mod names;
 mod screens;

@@ -1,7 +1,9 @@
 //! The page on screens of all sizes, light and dark.
 
+use vcc_web::testing::Fake;
+
 use crate::browser::Screen;
-use crate::visit::{DESK, visit};
+use crate::visit::{DESK, visit, visit_to};
 
 #[test]
 fn it_fits_every_screen_and_asks_nobody_else() {
@@ -33,4 +35,50 @@ fn it_fits_every_screen_and_asks_nobody_else() {
         }
     }
     assert!(grounds.chunks(2).all(|pair| pair[0] != pair[1]), "dark is as light: {grounds:?}");
+}
+
+#[test]
+fn a_wide_window_is_used_and_shows_every_column() {
+    let Some(mut visit) = visit_to("wide", Fake::sized(30, 200)) else { return };
+    visit.open(&DESK, "light");
+    for width in [1600, 1920, 2560] {
+        visit.turn_to(&Screen { width, height: 1000, is_phone: false }, "light");
+        let cut =
+            visit.list("[...document.querySelectorAll('[data-more] table')].map(it => it.id)");
+        assert!(cut.is_empty(), "{width}: {cut:?}");
+        let unused =
+            "document.documentElement.clientWidth - document.querySelector('#flows').offsetWidth";
+        let unused = visit.browser.evaluate(unused).as_f64().expect("a number");
+        assert!(unused < 60.0, "{unused} of {width} are unused");
+    }
+}
+
+/// Wherever the page, and a table that is wider than its card, are scrolled to.
+#[test]
+fn heads_of_tables_stay_in_sight() {
+    let Some(mut visit) = visit_to("heads", Fake::sized(30, 200)) else { return };
+    visit.open(&DESK, "light");
+    visit.browser.evaluate(
+        "window.isSeen = table => {
+            const cell = table.tHead.rows[0].cells[1];
+            const { left, top, width, height } = cell.getBoundingClientRect();
+            return cell.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+        }",
+    );
+    for width in [1024, 1280, 1600, 2560] {
+        visit.turn_to(&Screen { width, height: 1000, is_phone: false }, "light");
+        for table in ["ports", "flows"] {
+            let scrolled = format!(
+                "(table => {{
+                    scrollTo(0, scrollY + table.tBodies[0].rows[12].getBoundingClientRect().top - 400);
+                    table.parentElement.scrollTop = 500;
+                    return isSeen(table);
+                }})(document.querySelector('#{table}'))"
+            );
+            assert!(visit.is(&scrolled), "{table} at {width}");
+        }
+        let at_the_end = "scrollTo(0, document.documentElement.scrollHeight); isSeen(document.querySelector('#flows'))";
+        assert!(visit.is(at_the_end), "the end of the page at {width}");
+    }
+    visit.assert_quiet();
 }

@@ -27,7 +27,9 @@ fn the_list_of_columns_makes_the_table_and_the_detail() {
     assert!(limits.iter().any(|limit| limit == "underlay"), "{limits:?}");
     let words = visit.text("[data-fact=limited_by_text] dd");
     assert!(words.len() > "underlay".len(), "{words}");
-    visit.browser.evaluate("document.querySelector('[data-sort=limited-by] button').click()");
+    visit
+        .browser
+        .evaluate("document.querySelector('#flows [data-sort=limited-by] button').click()");
     visit.wait("document.querySelector('#flows [data-key=limited_by]').textContent === 'closed'");
     let mut sorted = visit.column("limited_by");
     sorted.sort();

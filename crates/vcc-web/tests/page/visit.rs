@@ -16,6 +16,7 @@ use crate::browser::{Browser, Screen};
 const LOOKS: usize = 1200;
 
 pub const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };
+pub const PHONE: Screen = Screen { width: 390, height: 844, is_phone: true };
 
 /// A browser that shares the CPUs with others may draw no frame for as long as a test waits.
 static ONE_BROWSER: Mutex<()> = Mutex::new(());
@@ -58,6 +59,41 @@ impl Visit {
         self.wait(
             "document.querySelector('#flows [data-key=goodput_bits_per_s]').textContent !== '–'",
         );
+    }
+
+    /// For a host with few flows or none.
+    pub fn open_small(&mut self, screen: &Screen) {
+        self.browser.open("about:blank", screen, "light");
+        self.browser.open(&self.url, screen, "light");
+        self.wait("document.querySelectorAll('#rules tbody tr').length > 0");
+    }
+
+    /// The address as the page has changed it.
+    pub fn reopen(&mut self, screen: &Screen) {
+        let address = self.browser.evaluate("location.href");
+        self.browser.open("about:blank", screen, "light");
+        self.browser.open(address.as_str().expect("an address"), screen, "light");
+    }
+
+    /// Until the page has newer data.
+    #[track_caller]
+    pub fn wait_for_data(&mut self) {
+        self.browser.evaluate("window.before = snapshot.at_unix_ms");
+        self.wait("snapshot.at_unix_ms > before && flows.at_unix_ms > before");
+    }
+
+    pub fn type_text(&mut self, text: &str) {
+        self.browser.call("Input.insertText", json!({"text": text}));
+    }
+
+    /// Of a `<select>`.
+    pub fn choose(&mut self, selector: &str, value: &str) {
+        let chosen = format!(
+            "(it => {{ it.value = {}; it.dispatchEvent(new Event('change')) }})(document.querySelector({}))",
+            json!(value),
+            json!(selector)
+        );
+        self.browser.evaluate(&chosen);
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Some of the flows: the first ones in an order, those that match a filter, or one.
 
 use serde::Serialize;
-use vcc_view::{FlowView, Sort, Words, sortable};
+use vcc_view::{Column, FLOW_COLUMNS, FlowView, Sort, Words, sortable, why_no_flows};
 
 use crate::cache::Taken;
 use crate::time::unix_ms;
@@ -109,6 +109,10 @@ pub struct FlowsView<'a> {
     flows: Vec<IdentifiedFlow<'a>>,
     /// The flow of the query, while it exists.
     selected: Option<IdentifiedFlow<'a>>,
+    /// Why there is no flow in the answer.
+    why_none: Option<String>,
+    /// Keys of columns that are unknown for every flow, those that do not match included.
+    unknown: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -144,8 +148,17 @@ impl<'a> FlowsView<'a> {
             matching,
             flows: found.into_iter().map(IdentifiedFlow::new).collect(),
             selected: selected.map(IdentifiedFlow::new),
+            why_none: (matching == 0).then(|| why_no_flows(&snapshot.ports, snapshot.flows.len())),
+            unknown: unknown(&snapshot.flows),
         }
     }
+}
+
+/// Without rates: the next reading has them.
+fn unknown(flows: &[FlowView]) -> Vec<&'static str> {
+    let columns = FLOW_COLUMNS.iter().filter(|it| it.is_in_page_table() && !it.unit.is_rate());
+    let is_unknown = |column: &&Column| !flows.iter().any(|flow| (column.value)(flow).is_known());
+    columns.filter(is_unknown).map(|column| column.key).collect()
 }
 
 #[cfg(test)]

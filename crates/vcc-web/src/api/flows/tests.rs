@@ -1,8 +1,10 @@
-use serde_json::Value;
+use serde_json::{Value, json};
+use vcc_engine::Mode;
 
 use super::*;
+use crate::Source;
 use crate::cache::tests::taken;
-use crate::testing::{HOSTILE, snapshot};
+use crate::testing::{Fake, HOSTILE, snapshot};
 
 fn ask(query: &str) -> Value {
     let query = Query::parse(query).unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
@@ -45,6 +47,31 @@ fn every_word_of_a_filter_has_to_be_there() {
     let hostile = ask("top=1&filter=%3Cscript%3E");
     let flow = &flows(&hostile)[0];
     assert!([&flow["rule"], &flow["tenant"]].contains(&&HOSTILE.into()), "{flow}");
+}
+
+#[test]
+fn an_empty_answer_has_its_reason() {
+    assert_eq!(ask("top=1")["why_none"], Value::Null);
+    assert_eq!(ask("filter=nobody")["why_none"], "no connection matches the filter");
+    let empty = |ports| taken([Fake::sized(ports, 0).snapshot().expect("a snapshot")]);
+    let why = |taken: &Taken| {
+        let view = FlowsView::new(taken, &Query::parse("filter=nobody").expect("a query"));
+        view.why_none.expect("a reason")
+    };
+    assert!(why(&empty(0)).contains("`vcc attach DEV`"));
+    assert!(
+        why(&empty(2)).starts_with("no connections, but 1603 segments of connections that began")
+    );
+}
+
+#[test]
+fn columns_that_say_nothing_of_any_flow_are_named() {
+    assert_eq!(ask("top=1&filter=nobody")["unknown"], json!([]));
+    let mut enforced = snapshot(100);
+    enforced.flows.retain(|flow| flow.mode == Some(Mode::Enforce));
+    let taken = taken([enforced]);
+    let view = FlowsView::new(&taken, &Query::parse("").expect("a query"));
+    assert_eq!(view.unknown, ["would_show_bytes"]);
 }
 
 #[test]

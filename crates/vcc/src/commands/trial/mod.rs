@@ -1,7 +1,6 @@
 //! What underlays at ports in shadow mode would change.
 
 mod report;
-mod tally;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,10 +9,10 @@ use anyhow::bail;
 use clap::ValueEnum;
 use vcc_command::{output, seconds};
 use vcc_view::Once;
+use vcc_view::trial::Tally;
 
 use super::tenants::Tenants;
 use crate::interrupt;
-use tally::Tally;
 
 /// Measure what the underlays at ports in shadow mode would change
 ///

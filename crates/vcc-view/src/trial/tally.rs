@@ -1,11 +1,13 @@
 //! What reads of connections add up to.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use vcc_net::seq::advance;
-use vcc_view::{Counts, FlowKey, FlowView};
+use super::Sums;
+use crate::flow::FlowView;
+use crate::names::FlowKey;
+use crate::rates::{Counted, Growth};
 
 /// A connection over all reads.
 #[derive(Clone, Debug)]
@@ -13,20 +15,19 @@ pub struct Watch {
     pub port: Arc<str>,
     pub rule: Option<Arc<str>>,
     pub tenant: Option<Arc<str>>,
-    pub underlay: &'static str,
+    pub(super) underlay: &'static str,
     /// The guest has negotiated ECN itself.
-    pub has_guest_ecn: bool,
-    pub acked_bytes: u64,
-    /// Of these, the part that was acknowledged while more was in flight than the underlay's window.
-    pub beyond_bytes: u64,
-    pub watched: Duration,
-    pub beyond: Duration,
+    pub(super) has_guest_ecn: bool,
+    pub(super) growth: Growth,
+    /// Of its bytes, the part that was acknowledged while more was in flight than the underlay's window.
+    pub(super) beyond_bytes: u64,
+    pub(super) watched: Duration,
+    pub(super) beyond: Duration,
     /// The underlay's window over what was in flight, at each read at which that was more.
-    pub parts: Vec<f32>,
-    pub counts: Counts,
-    pub srtt_us: Option<u32>,
+    pub(super) parts: Vec<f32>,
+    pub(super) srtt_us: Option<u32>,
     /// 0: not measured.
-    pub rtt_min_us: u32,
+    pub(super) rtt_min_us: u32,
     last: Last,
 }
 
@@ -34,9 +35,8 @@ pub struct Watch {
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: Duration,
-    snd_una: u32,
+    counted: Counted,
     is_beyond: bool,
-    counts: Counts,
 }
 
 /// More than these of a connection do not change a median.
@@ -57,7 +57,25 @@ impl Tally {
         self.watches.is_empty() && self.ended.is_empty()
     }
 
-    pub fn watches(&self) -> impl Iterator<Item = &Watch> {
+    /// Of all connections.
+    pub fn total(&self) -> Sums {
+        Sums::new("all", &self.watches().collect::<Vec<_>>())
+    }
+
+    /// Of the connections that have a name in common, those with the most bytes first. Those without
+    /// a name are together under `-`.
+    pub fn by(&self, name: impl Fn(&Watch) -> Option<&Arc<str>>) -> Vec<Sums> {
+        let mut groups: BTreeMap<&str, Vec<&Watch>> = BTreeMap::new();
+        for watch in self.watches() {
+            groups.entry(name(watch).map_or("-", |name| name)).or_default().push(watch);
+        }
+        let mut groups: Vec<Sums> =
+            groups.iter().map(|(name, watches)| Sums::new(name, watches)).collect();
+        groups.sort_by_key(|sums| std::cmp::Reverse(sums.acked_bytes));
+        groups
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &Watch> {
         self.ended.iter().chain(self.watches.values())
     }
 
@@ -67,12 +85,12 @@ impl Tally {
         self.lasted = at;
         self.others = flows.iter().filter(|flow| !flow.is_shadow()).count();
         for flow in flows.iter().filter(|flow| flow.is_shadow()) {
-            match self.watches.get_mut(&flow.key) {
-                Some(watch) if watch.continues(flow) => watch.note(at, flow),
-                Some(watch) => self.ended.push(std::mem::replace(watch, Watch::begin(at, flow))),
-                None => {
-                    self.watches.insert(flow.key.clone(), Watch::begin(at, flow));
-                }
+            let Some(watch) = self.watches.get_mut(&flow.key) else {
+                self.watches.insert(flow.key.clone(), Watch::begin(at, flow));
+                continue;
+            };
+            if !watch.note(at, flow) {
+                self.ended.push(std::mem::replace(watch, Watch::begin(at, flow)));
             }
         }
     }
@@ -80,57 +98,46 @@ impl Tally {
 
 impl Watch {
     fn begin(at: Duration, flow: &FlowView) -> Self {
-        let counts = Counts::from_state(&flow.state);
-        let (is_beyond, snd_una) = (beyond(flow).is_some(), flow.state.snd_una);
+        let counted = Counted::from_state(&flow.state);
         let mut watch = Self {
             port: flow.port.clone(),
             rule: flow.rule.clone(),
             tenant: flow.tenant.clone(),
             underlay: flow.underlay(),
             has_guest_ecn: flow.state.ecn_guest() != "no",
-            acked_bytes: 0,
+            growth: Growth::default(),
             beyond_bytes: 0,
             watched: Duration::ZERO,
             beyond: Duration::ZERO,
             parts: Vec::new(),
-            counts: Counts::default(),
             srtt_us: None,
             rtt_min_us: 0,
-            last: Last { at, snd_una, is_beyond, counts },
+            last: Last { at, counted, is_beyond: false },
         };
-        watch.look(flow);
+        watch.look(at, flow, counted);
         watch
     }
 
-    /// Is it the same connection, and not a later one between the same ends?
-    fn continues(&self, flow: &FlowView) -> bool {
-        let counts = Counts::from_state(&flow.state);
-        counts.since(self.last.counts).is_some()
-            && (self.last.snd_una == flow.state.snd_una
-                || advance(self.last.snd_una, flow.state.snd_una) > 0)
-    }
-
-    fn note(&mut self, at: Duration, flow: &FlowView) {
+    /// Returns false, and changes nothing, if it is a later connection between the same ends.
+    fn note(&mut self, at: Duration, flow: &FlowView) -> bool {
         let last = self.last;
-        let acked_bytes = u64::from(advance(last.snd_una, flow.state.snd_una));
         let elapsed = at.saturating_sub(last.at);
-        self.acked_bytes += acked_bytes;
+        let counted = Counted::from_state(&flow.state);
+        let Some(growth) = counted.since(&last.counted, elapsed) else { return false };
+        self.growth += growth;
         self.watched += elapsed;
         if last.is_beyond {
-            self.beyond_bytes += acked_bytes;
+            self.beyond_bytes += growth.acked_bytes;
             self.beyond += elapsed;
         }
-        let counts = Counts::from_state(&flow.state);
-        self.counts += counts.since(last.counts).unwrap_or_default();
-        let (is_beyond, snd_una) = (beyond(flow).is_some(), flow.state.snd_una);
-        self.last = Last { at, snd_una, is_beyond, counts };
-        self.look(flow);
+        self.look(at, flow, counted);
+        true
     }
 
-    fn look(&mut self, flow: &FlowView) {
-        if let Some(part) = beyond(flow).filter(|_| self.parts.len() < PARTS_MAX) {
-            self.parts.push(part);
-        }
+    fn look(&mut self, at: Duration, flow: &FlowView, counted: Counted) {
+        let part = beyond(flow);
+        self.last = Last { at, counted, is_beyond: part.is_some() };
+        self.parts.extend(part.filter(|_| self.parts.len() < PARTS_MAX));
         self.srtt_us = flow.state.srtt_us().or(self.srtt_us);
         self.rtt_min_us = flow.state.cc.path.rtt_min_us;
     }
@@ -144,25 +151,13 @@ fn beyond(flow: &FlowView) -> Option<f32> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use vcc_engine::Mode;
-    use vcc_view::testing;
 
     use super::*;
+    use crate::testing::shadow_flow as flow;
 
     const S: Duration = Duration::from_secs(1);
-
-    /// In shadow mode, with a window of 10 segments of 1440 bytes.
-    pub fn flow(port: &str, una: u32, flight_bytes: u32, marks: u32) -> FlowView {
-        let mut flow = testing::flow("192.0.2.1:40000", "192.0.2.2:80");
-        flow.key.0 = port.into();
-        flow.port = port.into();
-        flow.mode = Some(Mode::Shadow);
-        let state = &mut flow.state.0;
-        (state.snd_una, state.snd_nxt, state.marks) = (una, una + flight_bytes, marks);
-        state.cc.path.rtt_min_us = 250;
-        flow
-    }
 
     #[test]
     fn time_and_bytes_are_those_behind_a_read_beyond_the_window() {
@@ -172,9 +167,9 @@ pub mod tests {
         tally.note(4 * S, &[flow("a", 41_000, 0, 2)]);
         let watches: Vec<&Watch> = tally.watches().collect();
         let [watch] = watches[..] else { panic!("{} connections", watches.len()) };
-        assert_eq!((watch.acked_bytes, watch.beyond_bytes), (40_000, 30_000));
+        assert_eq!((watch.growth.acked_bytes, watch.beyond_bytes), (40_000, 30_000));
         assert_eq!((watch.watched, watch.beyond), (3 * S, 2 * S));
-        assert_eq!((&watch.parts[..], watch.counts.marks), (&[0.5][..], 2));
+        assert_eq!((&watch.parts[..], watch.growth.counts.marks), (&[0.5][..], 2));
         assert_eq!((watch.srtt_us, watch.rtt_min_us), (Some(1250), 250));
     }
 
