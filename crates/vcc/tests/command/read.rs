@@ -8,7 +8,9 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use vcc_capture::testing::{Pcapng, Style, Timed, frames, pcap, talk};
+use vcc_capture::testing::{EPOCH_NS, MSS_BYTES, Pcapng, Style, Timed, frames, pcap, talk};
+use vcc_frames::wire::{ACK, CWR, ECE, SYN};
+use vcc_frames::{Packet, options, payload};
 
 use crate::{CommandOutput, command};
 
@@ -527,8 +529,11 @@ fn both_files_are_needed_and_read_as_far_as_possible() {
     assert!(complaint.starts_with("cannot open nowhere.pcap: "), "{complaint}");
     let complaint = files.vcc("read --both - -").complaint(1);
     assert!(complaint.contains("name a file for one of them"), "{complaint}");
+    let complaint = files.vcc("read --both guest.pcap").complaint(1);
+    assert!(complaint.contains("has not both sides of a port"), "{complaint}");
+    let complaint = files.vcc("read guest.pcap --device tap1").complaint(1);
+    assert!(complaint.contains("add --policy FILE"), "{complaint}");
     for (arguments, expected) in [
-        ("read --both guest.pcap", "2 values required"),
         ("read guest.pcap --both guest.pcap fabric.pcap", "cannot be used with"),
         ("read --both guest.pcap fabric.pcap --underlay dctcp", "cannot be used with"),
         ("read --both guest.pcap fabric.pcap --top 3", "cannot be used with"),
@@ -538,4 +543,58 @@ fn both_files_are_needed_and_read_as_far_as_possible() {
         let complaint = files.vcc(arguments).complaint(2);
         assert!(complaint.contains(expected), "{arguments}: {complaint}");
     }
+}
+
+/// A guest whose window grows by a segment a round trip, and that halves it six times for ECN.
+fn sawtooth() -> Vec<Timed<Vec<u8>>> {
+    const RTT_NS: u64 = 20_000_000;
+    const APART_NS: u64 = 10_000;
+    let [guest, peer]: [SocketAddr; 2] = [GUEST, PEER].map(|end| end.parse().expect("an end"));
+    let (mut packets, mut now_ns) = (Vec::new(), EPOCH_NS);
+    let mut put = |now_ns: u64, packet: Packet| packets.push((now_ns, packet.frame()));
+    let options = options::join(&[options::mss(MSS_BYTES as u16)]);
+    let syn = Packet { options: options.clone(), ack: 0, ..Packet::new(guest, peer) };
+    put(now_ns, Packet { flags: SYN | ECE | CWR, ..syn });
+    now_ns += RTT_NS;
+    let accepted = Packet { options, seq: 5000, ack: 1, ..Packet::new(peer, guest) };
+    put(now_ns, Packet { flags: SYN | ACK | ECE, ..accepted });
+    let from_guest = |seq| Packet { seq, ack: 5001, ..Packet::new(guest, peer) };
+    let from_peer = |ack| Packet { seq: 5001, ack, window: 60_000, ..Packet::new(peer, guest) };
+    put(now_ns + APART_NS, from_guest(1));
+    let (mut seq, mut window_segs, mut reduces) = (1, 20, false);
+    for _ in 0..6 * 21 {
+        now_ns += RTT_NS;
+        for segment in 0..window_segs {
+            let flags = if reduces && segment == 0 { ACK | CWR } else { ACK };
+            let data = Packet { flags, payload: payload(MSS_BYTES), ..from_guest(seq) };
+            seq += MSS_BYTES as u32;
+            put(now_ns + APART_NS * u64::from(segment), Packet { traffic_class: 2, ..data });
+        }
+        reduces = window_segs == 40;
+        let flags = if reduces { ACK | ECE } else { ACK };
+        now_ns += RTT_NS;
+        for segment in 0..window_segs {
+            let acked = (window_segs - segment - 1) * MSS_BYTES as u32;
+            put(now_ns + APART_NS * u64::from(segment), Packet { flags, ..from_peer(seq - acked) });
+        }
+        window_segs = if reduces { window_segs / 2 } else { window_segs + 1 };
+    }
+    packets
+}
+
+#[test]
+fn the_guests_own_congestion_control_is_guessed() {
+    let files = Files::new();
+    files.write("a.pcap", &pcap(Style::default(), 1, &sawtooth()));
+    files.write("b.pcap", &capture());
+    let text = files.vcc("read a.pcap b.pcap").well();
+    assert!(cells(text.lines().next().expect("a header")).contains(&"OVERLAY"), "{text}");
+    let rows = files.vcc("read a.pcap b.pcap --json").well();
+    let rows: Value = serde_json::from_str(&rows).expect("JSON");
+    let [a, b] = [0, 1].map(|at| &rows["flows"][at]);
+    assert_eq!((&a["overlay"], &b["overlay"]), (&"reno-like".into(), &"unknown".into()), "{a}");
+    let sure = a["overlay_confidence"].as_f64().expect("a number");
+    assert!((0.5..=1.0).contains(&sure), "{sure}");
+    let explained = files.vcc("read a.pcap --explain").well();
+    assert!(explained.contains("Why this overlay"), "{explained}");
 }

@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use vcc_capture::{ECN_FLAGS, Life, Syn};
 use vcc_engine::Limit;
+use vcc_overlay::{Class, Guess};
 use vcc_view::Unit::{Bytes, Count, Fraction, Text, Us};
 use vcc_view::{FLOW_COLUMNS, FlowView, Shown};
 
@@ -16,6 +17,8 @@ type Column = vcc_view::Column<Row>;
 pub struct Row {
     pub flow: FlowView,
     pub life: Life,
+    /// Of the guest's own congestion control; None if it was not watched.
+    pub guess: Option<Guess>,
 }
 
 const NS_PER_US: u64 = 1000;
@@ -144,6 +147,22 @@ pub static MORE: &[Column] = &[
         "what LIMITED-BY said for most of the time",
     )
     .always(),
+    Column::new(
+        "Overlay",
+        "overlay",
+        Text,
+        |row| row.guess.as_ref().map(|guess| guess.class.name()).into(),
+        "the guest's own congestion control, by its behaviour, as `vcc guests` guesses it; of the first 1000 \
+         connections of a file",
+    )
+    .given(|row| row.guess.as_ref().is_some_and(|guess| guess.class != Class::Unknown)),
+    Column::new(
+        "Confidence",
+        "overlay_confidence",
+        Fraction,
+        |row| row.guess.as_ref().map(|guess| guess.confidence).into(),
+        "how sure that is, from 0 to 1",
+    ),
     Column::new(
         "Guest's handshake",
         "handshake_guest_us",

@@ -19,6 +19,9 @@ pub fn text(row: &Row) -> String {
         lines.extend(syn.map(|syn| (name, syn_text(&syn))));
     }
     lines.push(("Limited by, over time", limits(row)));
+    if let Some(guess) = &row.guess {
+        lines.push(("Why this overlay", guess.reasons.join("; ")));
+    }
     if let Some(stall) = row.life.stalls.longest {
         lines.push(("The longest stall", stall_text(&stall)));
     }

@@ -12,6 +12,7 @@ use vcc_port::Flow;
 use vcc_view::{AppliedRule, Counts, FlowView, Growth, Rates};
 
 use super::columns::Row;
+use super::guesses::Guesses;
 
 /// What a file has shown besides its connections.
 pub struct Outcome {
@@ -42,6 +43,11 @@ pub fn read(
     let inside = if content.is_compressed { " (decompressed)" } else { "" };
     let mut problems = Vec::new();
     let mut interfaces = Vec::new();
+    let mut guesses = Guesses::default();
+    let mut observe = |passed: &Passed| {
+        guesses.note(passed);
+        observe(passed);
+    };
     let mut complain = |problem: Problem| {
         output::complain(&format!("{name}{inside}, {problem}"));
         problems.push(problem.to_string());
@@ -54,7 +60,7 @@ pub fn read(
                 match capture.next(&mut packet) {
                     Ok(false) => break,
                     Ok(true) => {
-                        replay.take(&mut packet, observe).unwrap_or_else(&mut complain);
+                        replay.take(&mut packet, &mut observe).unwrap_or_else(&mut complain);
                     }
                     Err(problem) => complain(problem),
                 }
@@ -62,7 +68,7 @@ pub fn read(
             interfaces = capture.interfaces().to_vec();
         }
     }
-    outcome(&name, index, replay.end(), &interfaces, problems, treatment)
+    outcome(&name, index, replay.end(), &interfaces, problems, treatment, &guesses)
 }
 
 pub fn outcome(
@@ -72,11 +78,15 @@ pub fn outcome(
     interfaces: &[Interface],
     problems: Vec<String>,
     treatment: &Treatment,
+    guesses: &Guesses,
 ) -> (Outcome, Vec<Row>) {
     let connections = std::mem::take(&mut seen.connections);
     let vantage = Vantage::from_handshakes(connections.iter().map(|it| &it.life.handshake));
     let labels = labels(name, &seen.places, interfaces);
-    let row = |connection: &Connection| row(connection, index, &labels, treatment);
+    let row = |connection: &Connection| {
+        let guess = guesses.guess(connection);
+        Row { guess, ..row(connection, index, &labels, treatment) }
+    };
     let rows: Vec<Row> = connections.iter().map(row).collect();
     let name = name.to_owned();
     (Outcome { name, seen, connections: rows.len(), vantage, problems }, rows)
@@ -116,5 +126,5 @@ fn row(connection: &Connection, index: usize, labels: &[Arc<str>], treatment: &T
     // All are followed in shadow mode, whatever the mode of their rules.
     let flow =
         FlowView { rates, mode: None, ..FlowView::new(&place, &flow, rule, params, None, at_us) };
-    Row { flow, life }
+    Row { flow, life, guess: None }
 }

@@ -10,6 +10,7 @@ use vcc_capture::{Capture, Content, Interface, Packet, Problem, Replay, Treatmen
 
 use super::columns::Row;
 use super::file::{self, Outcome};
+use super::guesses::Guesses;
 use crate::interrupt;
 
 /// How often the end of the file is looked at.
@@ -36,6 +37,7 @@ struct Found {
     replay: Replay,
     interfaces: Vec<Interface>,
     problems: Vec<String>,
+    guesses: Guesses,
     is_over: bool,
 }
 
@@ -49,7 +51,8 @@ pub fn read(
     mut show: impl FnMut(&Outcome, &[Row]) -> bool,
 ) -> (Outcome, Vec<Row>) {
     let (interfaces, problems) = Default::default();
-    let found = Found { replay, interfaces, problems, is_over: false };
+    let guesses = Guesses::default();
+    let found = Found { replay, interfaces, problems, guesses, is_over: false };
     let found = Arc::new(Mutex::new(found));
     let to = found.clone();
     // It may wait for its input for ever: the end of the process ends it.
@@ -59,12 +62,13 @@ pub fn read(
     });
     loop {
         let is_wanted = interrupt::wait(SHOW_EVERY);
-        let (seen, interfaces, problems, is_over) = {
+        let ((outcome, rows), is_over) = {
             let mut found = lock(&found);
-            let Found { replay, interfaces, problems, is_over } = &mut *found;
-            (replay.so_far(), interfaces.clone(), problems.clone(), *is_over)
+            let Found { replay, interfaces, problems, guesses, is_over } = &mut *found;
+            let (seen, problems) = (replay.so_far(), problems.clone());
+            let read = file::outcome(name, 0, seen, interfaces, problems, treatment, guesses);
+            (read, *is_over)
         };
-        let (outcome, rows) = file::outcome(name, 0, seen, &interfaces, problems, treatment);
         if !show(&outcome, &rows) || is_over || !is_wanted {
             return (outcome, rows);
         }
@@ -107,7 +111,10 @@ fn fill(to: &Mutex<Found>, file: Box<dyn Read + Send>) {
         let mut found = lock(to);
         let taken = match next {
             Ok(false) => return,
-            Ok(true) => found.replay.take(&mut packet, &mut |_| {}),
+            Ok(true) => {
+                let Found { replay, guesses, .. } = &mut *found;
+                replay.take(&mut packet, &mut |passed| guesses.note(passed))
+            }
             Err(problem) => Err(problem),
         };
         if let Err(problem) = taken {

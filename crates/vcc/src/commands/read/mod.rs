@@ -3,6 +3,7 @@ mod columns;
 mod detail;
 mod file;
 mod follow;
+mod guesses;
 mod guest;
 mod hosts;
 mod picture;
