@@ -23,7 +23,7 @@ pub use control::client::{Client, ClientError};
 pub use control::protocol::{Answer, Applied, PolicyInForce, PortStatus, Request, Status};
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
-pub use origin::{OfCluster, Origin};
+pub use origin::{OF_CLUSTER, OfCluster, Origin};
 pub use policy_file::read_policy;
 pub use vcc_kube::Options as AgentOptions;
 pub use vcc_kube::devices::cni::CACHE as CNI_CACHE;

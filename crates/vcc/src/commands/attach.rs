@@ -3,12 +3,13 @@ use std::process::ExitCode;
 use anyhow::bail;
 use vcc_command::output;
 use vcc_command::treatment::{DeviceTreatment, options_of_port};
+use vcc_daemon::{ClientError, OF_CLUSTER, Status};
 use vcc_engine::Mode;
 use vcc_policy::Order;
 use vcc_port::Port;
 use vcc_port::coexistence::Around;
 
-use super::sweep;
+use super::{policy, sweep};
 
 /// Put vcc on the host side of guests' network devices
 ///
@@ -43,6 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut devices = arguments.devices.clone();
     devices.sort();
     devices.dedup();
+    devices.iter().try_for_each(|device| require_not_under_policy(device))?;
     if let Some(first) = &arguments.same_guest_as {
         return join(first, &devices, options.order);
     }
@@ -78,6 +80,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A port under a policy is the daemon's: detaching it would release its connections, and the daemon
+/// attaches to it again.
+fn require_not_under_policy(device: &str) -> anyhow::Result<()> {
+    let is_under_policy = match Port::open(device) {
+        Ok(port) => port.index()?.is_some(),
+        // Attaching reports why.
+        Err(_) => false,
+    };
+    if !is_under_policy {
+        return Ok(());
+    }
+    match policy::daemon().status() {
+        Ok(status) if status.config == OF_CLUSTER => bail!(
+            "the daemon keeps `{device}` under the cluster's policies: change them there (`kubectl get \
+             vccpolicies` lists them)"
+        ),
+        Ok(Status { config, .. }) => bail!(
+            "the daemon keeps `{device}` under {config}: edit [[ports]] and [[rules]] there, then `vcc policy \
+             apply`"
+        ),
+        Err(ClientError::NoDaemon { .. }) => bail!(
+            "`{device}` is under the policy that `vcc run` put in force, which holds without the daemon: start \
+             `vcc run` with a changed policy, or `vcc detach --wait {device}` first, which \
+             waits until no connection depends on vcc"
+        ),
+        Err(error) => {
+            bail!("`{device}` is under a policy, and the daemon does not say which: {error}")
+        }
+    }
 }
 
 fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCode> {

@@ -132,6 +132,34 @@ fn a_device_that_fails_is_reported_once_and_retried() {
     });
 }
 
+/// Detaching would release its connections, and the daemon would attach to it again.
+#[test]
+fn a_port_that_the_daemon_keeps_is_not_attached_by_hand() {
+    on_a_host(|| {
+        let place = Place::new("kept", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        ip("link add first type veth peer name second");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        let file = place.config();
+        let file = file.display();
+        vcc("attach first").well();
+        for line in ["attach port1", "attach second port1", "attach port1 --same-guest-as first"] {
+            let expected = format!(
+                "the daemon keeps `port1` under {file}: edit [[ports]] and [[rules]] there, then `vcc policy \
+                 apply`"
+            );
+            assert_eq!(place.vcc(line).complaint(1), expected, "{line}");
+        }
+        daemon.kill();
+        let complaint = place.vcc("attach port1").complaint(1);
+        assert!(
+            complaint.starts_with("`port1` is under the policy that `vcc run` put"),
+            "{complaint}"
+        );
+    });
+}
+
 #[test]
 fn what_was_detached_by_hand_stays_off_until_a_reload() {
     on_a_host(|| {
