@@ -8,6 +8,7 @@ mod detour;
 mod direction;
 mod encapsulation;
 mod filter;
+mod host_device;
 mod link_layer;
 mod macvlan;
 mod neighbours;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Device;
 use crate::tcx::Hook;
 use crate::{Error, Result};
+pub use host_device::{HostDevice, host_device, host_devices};
 use neighbours::{Link, Neighbours, Surroundings};
 
 /// From the harmless to the harmful.
