@@ -55,6 +55,11 @@ pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
         if shell == Shell::Fish {
             text += &positionals;
         }
+        if shell == Shell::Bash {
+            // Clap spells the name of a program with a dash in two ways, and finds no subcommand of it.
+            let [spelled, known] = ["__subcmd__", "__"].map(|dash| name.replace('-', dash));
+            text = text.replace(&format!("{spelled}__subcmd__"), &format!("{known}__subcmd__"));
+        }
         for words in ALL {
             text = with_words(shell, &name, text, &words);
         }
