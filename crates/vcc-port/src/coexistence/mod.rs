@@ -149,12 +149,6 @@ impl Around {
         self.look(device, None)
     }
 
-    /// Does a device delay segments to its guest until their departure times, as windows below one segment
-    /// need it?
-    pub fn paces(&self, device: &str) -> Result<bool> {
-        Ok(qdisc::paces(&Neighbours::read(Device::named(device)?, &self.0, None)?))
-    }
-
     fn look(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
         Ok(findings_from(&Neighbours::read(Device::named(device)?, &self.0, watch)?))
     }

@@ -74,8 +74,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port.resume(&options)?;
         output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
-    let paced = if options.params.paces_acks() { &devices[..] } else { &[] };
-    warn(&others, paced);
+    warn(devices.iter().map(String::as_str));
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
@@ -125,33 +124,24 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     for joined in port.join(&devices, order)? {
         output::say(&format!("attached to {}: one port with {first}\n", joined.device()));
     }
-    warn(&devices, &[]);
+    warn(devices.into_iter());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns of what hides segments at the `attached` devices from vcc or falsifies its figures, and of the
-/// `paced` ones at which a window below one segment ends at one.
-fn warn(attached: &[&str], paced: &[String]) {
-    for text in warnings(attached, paced).unwrap_or_else(|error| vec![error.to_string()]) {
+/// Warns of what hides segments at these devices from vcc, falsifies its figures, or keeps it from pacing.
+fn warn<'a>(devices: impl Iterator<Item = &'a str>) {
+    for text in warnings(devices).unwrap_or_else(|error| vec![error.to_string()]) {
         output::complain(&format!("warning: {text}"));
     }
 }
 
-fn warnings(attached: &[&str], paced: &[String]) -> vcc_port::Result<Vec<String>> {
+fn warnings<'a>(devices: impl Iterator<Item = &'a str>) -> vcc_port::Result<Vec<String>> {
     let around = Around::read()?;
     let mut warnings = Vec::new();
-    for device in attached {
+    for device in devices {
         let findings = around.findings(device)?;
         let harmful = findings.iter().filter(|finding| finding.is_harmful());
         warnings.extend(harmful.map(|finding| finding.describe(device)));
-    }
-    for device in paced {
-        if !around.paces(device)? {
-            warnings.push(format!(
-                "{device} has no queueing discipline `fq`, so windows below one segment end at one: `tc qdisc \
-                 replace dev {device} root fq`"
-            ));
-        }
     }
     Ok(warnings)
 }

@@ -23,6 +23,7 @@ pub struct View<'a> {
 }
 
 type Points = Vec<(f64, f64)>;
+type Piece<'a> = Cow<'a, [(f64, f64)]>;
 
 /// Often several are equal: each is drawn over those before it, which stay visible between its dashes.
 const CURVES: [(&str, Color, Pen, Value); 4] = [
@@ -136,7 +137,7 @@ fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], scale: Sca
     let top = (scale.round_up)(highest.fold(0.0, f64::max));
     let labels = [0.0, top / 2.0, top].map(|value| format!("{:>8}", (scale.label)(value)));
     let span_s = view.span_s;
-    let pieces: Vec<(Cow<[(f64, f64)]>, &Curve)> = curves
+    let pieces: Vec<(Piece, &Curve)> = curves
         .iter()
         .flat_map(|curve| pieces(curve, span_s).into_iter().map(move |piece| (piece, curve)))
         .collect();
@@ -162,7 +163,7 @@ fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], scale: Sca
 }
 
 /// What is drawn of a curve: all of it, or its dashes.
-fn pieces<'a>(curve: &Curve<'a>, span_s: f64) -> Vec<Cow<'a, [(f64, f64)]>> {
+fn pieces<'a>(curve: &Curve<'a>, span_s: f64) -> Vec<Piece<'a>> {
     let Pen::Dashes(is_drawn) = curve.pen else { return vec![curve.points.into()] };
     let part_s = span_s / f64::from(PARTS);
     let dash = |part: u32| {
