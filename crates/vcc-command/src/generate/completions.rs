@@ -6,6 +6,8 @@ use clap::Arg;
 use clap::builder::PossibleValuesParser;
 use clap_complete::{Shell, generate_to};
 
+use crate::markup::quoted;
+
 /// Words that only the host knows, and by which command: a placeholder stands for them in what clap
 /// generates.
 struct Words {
@@ -47,7 +49,7 @@ fn words(command: &str, arg: &Arg) -> Option<Words> {
 pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
     let name = command.get_name().to_owned();
     let positionals = positionals_of_fish(&command, &[]);
-    let mut command = with_placeholders(command);
+    let mut command = prepared(command);
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         let failed = || format!("cannot write completions to {}", directory.display());
         let path = generate_to(shell, &mut command, &name, directory).with_context(failed)?;
@@ -68,13 +70,26 @@ pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn with_placeholders(command: clap::Command) -> clap::Command {
+/// With placeholders for words of the host, and without markup in descriptions.
+fn prepared(command: clap::Command) -> clap::Command {
     let name = command.get_name().to_owned();
-    let place = |arg: Arg| match words(&name, &arg) {
-        Some(words) => arg.value_parser(PossibleValuesParser::new([words.placeholder])),
-        None => arg,
+    let place = |arg: Arg| {
+        let help = arg.get_help().map(|help| quoted(&help.to_string()));
+        let arg = match help {
+            Some(help) => arg.help(help),
+            None => arg,
+        };
+        match words(&name, &arg) {
+            Some(words) => arg.value_parser(PossibleValuesParser::new([words.placeholder])),
+            None => arg,
+        }
     };
-    command.mut_args(place).mut_subcommands(with_placeholders)
+    let about = command.get_about().map(|about| quoted(&about.to_string()));
+    let command = match about {
+        Some(about) => command.about(about),
+        None => command,
+    };
+    command.mut_args(place).mut_subcommands(prepared)
 }
 
 /// Clap generates none. `path`: the commands above, without the name of the program.

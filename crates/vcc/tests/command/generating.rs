@@ -87,6 +87,31 @@ fn every_command_has_a_page() {
     }
 }
 
+/// What a terminal or a man page would show as it is.
+fn has_markup(text: &str) -> Option<&str> {
+    text.lines().find(|line| ["`", "](", "**"].iter().any(|mark| line.contains(mark)))
+}
+
+#[test]
+fn help_and_pages_are_free_of_markup() {
+    let pages = Generated::new("man");
+    for name in pages.names() {
+        let text = fs::read_to_string(pages.file(&name)).expect("a page");
+        assert_eq!(has_markup(&text), None, "{name}");
+        let command = name.trim_end_matches(".8").replacen("vcc", "", 1).replace('-', " ");
+        for help in ["--help", "-h"] {
+            let text = vcc(&format!("{command} {help}")).well();
+            assert_eq!(has_markup(&text), None, "vcc{command} {help}");
+        }
+    }
+    let attach = fs::read_to_string(pages.file("vcc-attach.8")).expect("a page");
+    assert!(attach.contains("until \\fBvcc detach\\fR or"), "{attach}");
+    let completions = Generated::new("completions");
+    // The others have backticks of their own syntax.
+    let zsh = fs::read_to_string(completions.file("_vcc")).expect("a script");
+    assert!(!zsh.contains("\\`"), "{zsh}");
+}
+
 #[test]
 fn what_packages_are_made_with_is_not_shown() {
     let completions = Generated::new("completions");
