@@ -39,6 +39,44 @@ installed_policy() {
 		-e "s|docs/policy\.md|$doc/docs/policy.md|" packaging/policy.toml
 }
 
+# unlink_dead DIRECTORY: of links in the pages below it, those to files that are not installed become text.
+unlink_dead() {
+	find "$DESTDIR$1" -type f -name '*.md' | while read -r page; do
+		# The whole page is one record, because a link may go over the end of a line.
+		awk -v directory="${page%/*}" '
+			BEGIN { RS = "\001"; ORS = "" }
+			function leads(file) {
+				if (!(file in known))
+					known[file] = system("test -e \"" directory "/" file "\"") == 0
+				return known[file]
+			}
+			function linked(text, at, done, file, link, target) {
+				done = ""
+				while (match(text, /\[[^][]*\]\([A-Za-z0-9_.\/#-]*\)/)) {
+					link = substr(text, RSTART, RLENGTH)
+					done = done substr(text, 1, RSTART - 1)
+					text = substr(text, RSTART + RLENGTH)
+					at = index(link, "](")
+					target = substr(link, at + 2, length(link) - at - 2)
+					file = target
+					sub(/#.*/, "", file)
+					# Without a dot or a slash, it is code; but for LICENSE.
+					if (file !~ /[.\/]|^[A-Z]+$/ || leads(file))
+						done = done link
+					else
+						done = done substr(link, 2, at - 2)
+				}
+				return done text
+			}
+			{
+				parts = split($0, part, /```/)
+				for (i = 1; i <= parts; i++)
+					print (i > 1 ? "```" : "") (i % 2 ? linked(part[i]) : part[i])
+			}' "$page" >"$work/page"
+		cat "$work/page" >"$page"
+	done
+}
+
 # install_command NAME BINARY: with its man pages and completions.
 install_command() {
 	put 755 "$2" "$PREFIX/bin/$1"
@@ -85,6 +123,7 @@ install_guest() {
 	done
 	put 644 docs/vcc-guest.md "$own_doc/vcc-guest.md"
 	put 644 CHANGELOG.md "$own_doc/CHANGELOG.md"
+	unlink_dead "$own_doc"
 	version=$("${here:-$VCC_GUEST}" --version | cut -d ' ' -f 2)
 	module=$PREFIX/src/vcc-flood-$version
 	sed "s|@VERSION@|$version|" packaging/dkms/dkms.conf >"$work/dkms.conf"
@@ -116,18 +155,19 @@ install_operator() {
 
 	put 644 README.md "$doc/README.md"
 	put 644 CHANGELOG.md "$doc/CHANGELOG.md"
-	for page in docs/*.md docs/images/*; do
+	for page in docs/*.md docs/images/* docs/policy.schema.json experiments/README.md; do
 		put 644 "$page" "$doc/$page"
 	done
 	# Files that the pages link to, and examples.
 	# -L: the chart's CRDs are a link to those beside it.
-	find -L packaging/kubernetes packaging/libvirt -type f ! -name 'test*' |
+	find -L packaging/kubernetes packaging/libvirt packaging/grafana -type f ! -name 'test*' |
 		LC_ALL=C sort | while read -r example; do
 		mode=644
 		[ ! -x "$example" ] || mode=755
 		put "$mode" "$example" "$doc/$example"
 	done
 	put 644 "$work/policy.toml" "$doc/packaging/policy.toml"
+	unlink_dead "$doc"
 }
 
 uninstall_all() {

@@ -123,6 +123,7 @@ schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
 [ -s "$root$schema" ] || fail "the policy's schema $schema is missing"
 page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
 [ -s "$root$page" ] || fail "the policy refers to '$page', which is missing"
+scripts/test/links.sh "$root/usr/share/doc/vcc" || fail 'pages have dead links'
 chart=$root/usr/share/doc/vcc/packaging/kubernetes/chart
 diff -r packaging/kubernetes/chart "$chart" >"$work/said" || fail "the chart is not whole: $(cat "$work/said")"
 inside dpkg --verify vcc | grep . && fail 'installed files differ from the package'

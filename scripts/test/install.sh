@@ -28,6 +28,8 @@ for file in bin/vcc bin/vcc-lab share/man/man8/vcc-lab.8.gz share/man/man8/vcc-l
 	share/bash-completion/completions/vcc-guest share/doc/vcc-guest/vcc-guest.md; do
 	[ -s "$DESTDIR$PREFIX/$file" ] || fail "$file is missing"
 done
+scripts/test/links.sh "$DESTDIR$PREFIX/share/doc/vcc" "$DESTDIR$PREFIX/share/doc/vcc-guest" ||
+	fail 'pages have dead links'
 "$DESTDIR$PREFIX/bin/vcc" policy check "$policy"
 grep -q "^#:schema $PREFIX/share/vcc/policy.schema.json" "$policy" || fail "the policy's schema has another path"
 for unit in packaging/*.service; do

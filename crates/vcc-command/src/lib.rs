@@ -1,6 +1,7 @@
 //! What the commands `vcc`, `vcc-lab` and `vcc-guest` have in common.
 
 pub mod generate;
+mod markup;
 mod open_files;
 mod operator;
 pub mod output;

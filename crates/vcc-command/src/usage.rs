@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::output;
+use crate::{markup, output};
 
 /// The exit status of a command with wrong arguments.
 pub const STATUS: u8 = 2;
@@ -15,7 +15,7 @@ pub fn explain(error: &clap::Error, hint: fn(&clap::Error) -> Option<String>) ->
     let text = error.render().to_string();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            output::say(&text);
+            output::say(&markup::quoted(&text));
             return ExitCode::SUCCESS;
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {

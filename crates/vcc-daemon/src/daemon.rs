@@ -375,12 +375,14 @@ impl Daemon {
             && self.ports.keep_their_terms(&self.source.policy, &source.policy);
         let flows = if is_for_others { 0 } else { self.ports.apply(&source.policy)? };
         let took_us = began.elapsed().as_micros() as u64;
-        let warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
+        let mut warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
         self.source = source;
         self.is_waiting = false;
         self.last_refusal = None;
         // A port that was detached by hand stays detached until another policy is applied.
         self.list_devices(!is_for_others);
+        let of_host = problems::host_devices(&self.ports);
+        warnings.extend(of_host.map(|warning| format!("warning: {}", warning.what)));
         self.board.policy(&self.source.policy, &self.summary());
         self.publish_problems();
         journal::notice(&format!(
@@ -476,6 +478,7 @@ impl Daemon {
             has_default: self.source.policy.has_default(),
             ports: self.ports.held().map(|held| self.port_status(held)).collect(),
             problems: problems.chain(refused).collect(),
+            warnings: problems::host_devices(&self.ports).map(|it| it.what).into_iter().collect(),
             rejected_requests: self.abuse.count(),
             tables_bytes: self.ports.host().tables_bytes().ok(),
             records: self.options.records.as_ref().zip(self.records.as_ref()).map(

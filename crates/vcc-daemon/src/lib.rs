@@ -26,7 +26,7 @@ pub use control::protocol::{
 };
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
-pub use origin::{OfCluster, Origin};
+pub use origin::{OF_CLUSTER, OfCluster, Origin};
 pub use policy_file::read_policy;
 pub use records::{End, Record, RecordsOptions, Target};
 pub use vcc_kube::Options as AgentOptions;

@@ -38,13 +38,16 @@ impl Origin {
     }
 }
 
+/// What [`crate::Status::config`] is without a file.
+pub const OF_CLUSTER: &str = "the cluster's policies";
+
 const WAITING: &str = "the cluster's policies, which have not arrived yet";
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
-            Self::Kubernetes(_) => f.write_str("the cluster's policies"),
+            Self::Kubernetes(_) => f.write_str(OF_CLUSTER),
         }
     }
 }

@@ -4,7 +4,7 @@
 use vcc_port::coexistence::Severity;
 use vcc_web::snapshot::Problem;
 
-use crate::ports::{Ports, describe_blindness};
+use crate::ports::{Ports, Unattached, describe_blindness};
 
 /// A refused policy is not in this list: the daemon and its page report it separately.
 const KINDS: [fn(&Ports, &mut Vec<Problem>); 10] = [
@@ -33,7 +33,20 @@ pub(crate) fn find(ports: &Ports) -> Vec<Problem> {
 /// Possible interference, which only an operator who knows the other program can judge. The health
 /// page does not count these.
 pub(crate) fn warnings(ports: &Ports) -> Vec<Problem> {
-    neighbours(ports, Severity::Warning).collect()
+    host_devices(ports).into_iter().chain(neighbours(ports, Severity::Warning)).collect()
+}
+
+/// Devices of the host itself that a pattern of the policy matches, in one warning.
+pub(crate) fn host_devices(ports: &Ports) -> Option<Problem> {
+    let device = |left: &Unattached| format!("{} ({})", left.link.name, left.reason);
+    let mut devices: Vec<String> = ports.of_host().map(device).collect();
+    devices.sort();
+    let what = format!(
+        "a pattern of [[ports]] also matches devices of the host itself, which no pattern makes ports: {}; \
+         match guests' devices alone, or name such a device in full in a [[ports]] before the pattern",
+        devices.join(", ")
+    );
+    (!devices.is_empty()).then(|| problem("policy", what))
 }
 
 fn neighbours(ports: &Ports, severity: Severity) -> impl Iterator<Item = Problem> {

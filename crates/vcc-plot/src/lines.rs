@@ -50,6 +50,18 @@ pub fn draw(
 pub enum Width {
     Fine,
     Wide,
+    /// Visible on both sides of a fine line of many points, which coincides with it.
+    Band,
+}
+
+impl Width {
+    fn pixels(self) -> f64 {
+        match self {
+            Self::Fine => 1.4,
+            Self::Wide => 3.5,
+            Self::Band => 5.5,
+        }
+    }
 }
 
 /// Draws a panel over a horizontal axis that several panels share.
@@ -67,7 +79,7 @@ pub fn draw_over(
         (left, area.top + area.height * (1.0 - y.position(point.1)))
     };
     for (number, line) in panel.lines.iter().enumerate() {
-        let width = if first == Width::Wide && number == 0 { 3.5 } else { 1.4 };
+        let width = if number == 0 { first } else { Width::Fine }.pixels();
         let ink = Ink::Series(index_of(names, &line.name));
         let points: Vec<(f64, f64)> = line.points.iter().map(place).collect();
         canvas.path(thinned(&points).into_iter(), ink, width);

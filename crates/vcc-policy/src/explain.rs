@@ -25,7 +25,8 @@ pub struct Explanation {
     /// The index of the rule that matches.
     pub rule: usize,
     pub name: String,
-    pub conditions: String,
+    /// None where only the treatment is known.
+    pub conditions: Option<String>,
     /// The rule's treatment, in words.
     pub effects: Vec<String>,
 }
@@ -42,45 +43,57 @@ impl Policy {
             misses,
             rule: matched,
             name: rule.name.clone(),
-            conditions: rule.to_string(),
-            effects: self.effects(&rule.treatment),
+            conditions: Some(rule.to_string()),
+            effects: effects(&rule.treatment, rule.treatment.pool.map(|pool| &self.pools[pool])),
         }
     }
+}
 
-    fn effects(&self, treatment: &Treatment) -> Vec<String> {
-        let underlay = treatment.underlay();
-        let mut effects = vec![match treatment.mode() {
-            Mode::Ignore | Mode::Drain => {
-                return vec!["it passes untouched, and is not tracked".to_owned()];
-            }
-            Mode::Shadow => format!("{underlay} is computed for it, and nothing is changed"),
-            Mode::Enforce if underlay.controls() => {
-                format!("the fabric sees {underlay}, under any congestion control of the guest")
-            }
-            Mode::Enforce => format!("{underlay}: its window is not changed"),
-        }];
-        if let Some(pool) = treatment.pool {
-            let Pool { name, window_bytes } = &self.pools[pool];
-            effects.push(format!(
-                "its window is a share of the {} of pool `{name}`, with weight {}",
-                size::display(*window_bytes),
-                treatment.weight
-            ));
-        }
-        let named = ["mode", "underlay", "weight"];
-        let changes = treatment.changes().filter(|(key, _)| !named.contains(&key.name));
-        let (with_effect, others): (Vec<_>, Vec<_>) =
-            changes.partition(|(key, number)| key.effect(*number).is_some());
-        effects.extend(with_effect.into_iter().filter_map(|(key, number)| key.effect(number)));
-        let settings: Vec<String> = others
-            .into_iter()
-            .map(|(key, number)| Surface::File.setting(key.name, &key.kind.toml(number)))
-            .collect();
-        if !settings.is_empty() {
-            effects.push(format!("settings that are not the default: {}", settings.join(", ")));
-        }
-        effects
+impl Explanation {
+    /// Of a rule with this place and name, of which only the treatment is known.
+    pub fn of_treatment(
+        (rule, name): (usize, String),
+        treatment: &Treatment,
+        pool: Option<&Pool>,
+        misses: Vec<Miss>,
+    ) -> Self {
+        Self { misses, rule, name, conditions: None, effects: effects(treatment, pool) }
     }
+}
+
+/// `pool`: that of the treatment.
+fn effects(treatment: &Treatment, pool: Option<&Pool>) -> Vec<String> {
+    let underlay = treatment.underlay();
+    let mut effects = vec![match treatment.mode() {
+        Mode::Ignore | Mode::Drain => {
+            return vec!["it passes untouched, and is not tracked".to_owned()];
+        }
+        Mode::Shadow => format!("{underlay} is computed for it, and nothing is changed"),
+        Mode::Enforce if underlay.controls() => {
+            format!("the fabric sees {underlay}, under any congestion control of the guest")
+        }
+        Mode::Enforce => format!("{underlay}: its window is not changed"),
+    }];
+    if let Some(Pool { name, window_bytes }) = pool {
+        effects.push(format!(
+            "its window is a share of the {} of pool `{name}`, with weight {}",
+            size::display(*window_bytes),
+            treatment.weight
+        ));
+    }
+    let named = ["mode", "underlay", "weight"];
+    let changes = treatment.changes().filter(|(key, _)| !named.contains(&key.name));
+    let (with_effect, others): (Vec<_>, Vec<_>) =
+        changes.partition(|(key, number)| key.effect(*number).is_some());
+    effects.extend(with_effect.into_iter().filter_map(|(key, number)| key.effect(number)));
+    let settings: Vec<String> = others
+        .into_iter()
+        .map(|(key, number)| Surface::File.setting(key.name, &key.kind.toml(number)))
+        .collect();
+    if !settings.is_empty() {
+        effects.push(format!("settings that are not the default: {}", settings.join(", ")));
+    }
+    effects
 }
 
 impl fmt::Display for Explanation {
@@ -91,7 +104,8 @@ impl fmt::Display for Explanation {
                 writeln!(f, "    {reason}")?;
             }
         }
-        writeln!(f, "rule {} `{}` matches ({}):", self.rule + 1, self.name, self.conditions)?;
+        let conditions = self.conditions.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+        writeln!(f, "rule {} `{}` matches{conditions}:", self.rule + 1, self.name)?;
         for effect in &self.effects {
             writeln!(f, "    {effect}")?;
         }

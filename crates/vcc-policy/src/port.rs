@@ -4,6 +4,7 @@ use glob::Pattern;
 use vcc_engine::BufferPolicy;
 
 use crate::keys::Kind;
+use crate::problem::Span;
 use crate::tunnels::Tunnels;
 
 /// The range of `max_flows`.
@@ -56,6 +57,8 @@ impl Order {
 #[derive(Clone, Debug)]
 pub struct PortSelector {
     pub(crate) at: PortPattern,
+    /// The place of the pattern in the file.
+    pub(crate) span: Span,
     pub(crate) tenant: Option<String>,
     pub(crate) guest: Option<String>,
     pub(crate) max_flows: u32,
@@ -109,6 +112,11 @@ impl PortSelector {
 
     pub(crate) fn matches_socket(&self, path: &str) -> bool {
         !self.at.is_of_devices() && self.at.glob().matches(path)
+    }
+
+    /// Names this device, and not by a pattern that matches others as well.
+    pub fn names(&self, device: &str) -> bool {
+        self.pattern() == device || self.pattern() == pattern_of(device)
     }
 
     /// The pattern of devices or sockets.

@@ -59,6 +59,9 @@ counters! {
     NO_BUFFER: COUNT_NO_BUFFER, "no_buffer", "dropped: data for which its connection's share of the buffer has no room";
 }
 
+/// Of what no TCP connection sends, such as ARP and UDP: nothing there could be translated.
+pub const OTHER_TRAFFIC: [Counter; 2] = [NOT_IP, NOT_TCP];
+
 /// Segments by reason, summed over all CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; ALL.len()]);

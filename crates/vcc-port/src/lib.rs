@@ -73,7 +73,9 @@ pub use host::{Host, Loading, Unloading};
 pub use namespace::{Netns, isolated};
 pub use options::AttachOptions;
 pub use own_directory::open_own_directory;
-pub use policy::{PORTS_MAX, PoolUse, RuleInForce, RuleTotals, Rules, SharedPolicy};
+pub use policy::{
+    Judgement, PORTS_MAX, PoolUse, Property, RuleInForce, RuleTotals, Rules, SharedPolicy,
+};
 pub use port::Port;
 pub use predecessor::{Inherited, Predecessor};
 pub use program::Program;

@@ -12,6 +12,8 @@ use crate::object::{Object, ObjectError};
 /// Of the engine, by their paths in it.
 const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 const FRAME: &str = include_str!("underlay.bpf.c");
+/// A hook's parameters are those that the engine gives, and it need not use all of them.
+const LENIENT: &[&str] = &["-Wno-unused-parameter"];
 
 #[derive(Debug, Error)]
 pub enum BuildError {
@@ -53,10 +55,10 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
     let name = format!("-DVCC_UNDERLAY=\"{}\"", absolute(source).display());
     let compile = |more: &[&str]| {
         let options: Vec<String> =
-            more.iter().map(|it| (*it).to_owned()).chain([name.clone()]).collect();
+            more.iter().chain(LENIENT).map(|it| (*it).to_owned()).chain([name.clone()]).collect();
         clang
             .compile_with(&frame, &[&engine, &engine.join("cc")], &options, &object)
-            .map_err(|e| BuildError::Refused { path: source.to_owned(), output: e.output })?;
+            .map_err(|e| refused(source, work.path(), &e.output))?;
         let bytes = fs::read(&object).map_err(failed(&object))?;
         Object::parse(bytes).map_err(|e| BuildError::Object { path: source.to_owned(), source: e })
     };
@@ -65,6 +67,19 @@ pub fn build(source: &Path) -> Result<(Object, Checked), BuildError> {
     let checked = check(&apart)
         .map_err(|e| BuildError::NotSound { name: apart.name().to_owned(), source: e })?;
     Ok((compile(&[])?, checked))
+}
+
+/// The compiler's output with the names of files as the user knows them.
+fn refused(source: &Path, work: &Path, output: &str) -> BuildError {
+    let (work, path) = (format!("{}/", work.display()), source.to_owned());
+    let is_frame = format!("In file included from {work}underlay.bpf.c:");
+    let lines: Vec<String> = output
+        .lines()
+        .filter(|line| !line.starts_with(&is_frame))
+        .map(|line| line.replace(&work, ""))
+        .map(|line| line.replace(&*absolute(source).to_string_lossy(), &source.to_string_lossy()))
+        .collect();
+    BuildError::Refused { path, output: lines.join("\n") }
 }
 
 /// The path, unless the error has its place in the source already.

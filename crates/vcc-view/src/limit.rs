@@ -107,7 +107,7 @@ fn unused_text(unused: Unused) -> String {
         Unused::Shadow => "vcc limits nothing in shadow mode".into(),
         Unused::Window { used_bytes, window_bytes } => {
             let [used, window] = [used_bytes, window_bytes].map(bytes);
-            format!("it has {used} in flight and may have {window}")
+            format!("its flight was {used} at most in a round trip and may be {window}")
         }
     }
 }
@@ -210,7 +210,7 @@ mod tests {
             (Limit::Guest(Unused::Shadow), "the guest itself: vcc limits nothing in shadow mode"),
             (
                 Limit::Guest(unused),
-                "the guest itself: it has 1.95 KiB in flight and may have 14.1 KiB",
+                "the guest itself: its flight was 1.95 KiB at most in a round trip and may be 14.1 KiB",
             ),
         ] {
             assert_eq!(text(limit), expected);

@@ -167,8 +167,12 @@ impl PortView {
         self.delays.as_ref().and_then(|delays| part(delays).quantile_us(share)).map(|us| us as u64)
     }
 
+    /// Of TCP.
     pub fn untranslated_segments(&self) -> Option<u64> {
-        self.is_counted().then(|| self.counters.iter().map(|counter| counter.value).sum())
+        let is_tcp =
+            |counter: &&Counter| counters::OTHER_TRAFFIC.iter().all(|it| it.name != counter.name);
+        let segments = self.counters.iter().filter(is_tcp).map(|counter| counter.value);
+        self.is_counted().then(|| segments.sum())
     }
 
     /// Those of connections that began before vcc was attached.
@@ -253,6 +257,21 @@ mod tests {
     use vcc_testing::{ip, on_a_host};
 
     use super::*;
+    use crate::testing;
+
+    #[test]
+    fn what_is_not_tcp_is_not_untranslated() {
+        let value = |counter: vcc_port::Counter| match counter {
+            counters::NOT_IP => 1000,
+            counters::NOT_TCP => 100,
+            counters::UNKNOWN => 3,
+            counters::POLICED => 2,
+            _ => 0,
+        };
+        let all = counters::ALL.into_iter().map(|it| counter((it, value(it)))).collect();
+        let port = PortView { counters: all, ..testing::port("veth3") };
+        assert_eq!(port.untranslated_segments(), Some(5));
+    }
 
     /// The next port has its index, and perhaps flows by then.
     #[test]

@@ -82,6 +82,14 @@ impl Source {
         }
     }
 
+    /// Its index among the ports of the policy in the kernel; None if it is under none.
+    pub fn index(&self) -> Result<Option<u32>, Error> {
+        match self {
+            Self::Kernel(port) => port.index(),
+            Self::Domain(_) => Ok(None),
+        }
+    }
+
     /// Is it under the host's policy?
     pub(crate) fn is_ruled(&self) -> Result<bool, Error> {
         match self {

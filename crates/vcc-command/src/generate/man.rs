@@ -1,7 +1,10 @@
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
 use clap_mangen::Man;
+
+use crate::markup::marked;
 
 /// Section 8: system administration commands.
 const SECTION: &str = "8";
@@ -14,7 +17,10 @@ pub fn write(command: clap::Command, directory: &Path) -> anyhow::Result<()> {
     let version = command.get_version().unwrap_or_default();
     let page =
         Man::new(command.clone()).section(SECTION).manual("vcc").source(format!("vcc {version}"));
-    let written = page.generate_to(directory);
-    written.with_context(|| format!("cannot write man pages to {}", directory.display()))?;
-    Ok(())
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    // Requests and escapes of roff have neither code nor links.
+    let text = marked(&String::from_utf8(text)?, "\\fB", "\\fR");
+    let path = directory.join(page.get_filename());
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -104,6 +104,9 @@ pub struct Status {
     pub has_default: bool,
     pub ports: Vec<PortStatus>,
     pub problems: Vec<String>,
+    /// What may not be meant; those of a port's neighbours are with the port.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// Malformed, too long, too slow, or one connection too many.
     pub rejected_requests: u64,
     /// The kernel's memory of the tables of all ports; none if it cannot be read.

@@ -8,7 +8,7 @@ use vcc_port::links::Link;
 
 use super::Ports;
 use super::held::Held;
-use super::unattached::{Retry, Unattached};
+use super::unattached::{Retry, Unattached, Why};
 use crate::journal;
 
 /// How often. All devices of the namespace are listed for it.
@@ -128,7 +128,7 @@ impl Ports {
             let reason = "detached by hand; a reload attaches it again".to_owned();
             journal::notice(&format!("{device}: {reason}"));
             let link = Link { index, name: device, is_exact: true };
-            self.left.insert(index, Unattached { link, reason, is_served: false, again: None });
+            self.left.insert(index, Unattached { link, reason, why: Why::Problem, again: None });
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use vcc_engine::Params;
 use vcc_policy::Policy;
+use vcc_port::coexistence;
 use vcc_port::links::Link;
 use vcc_port::{AttachOptions, Detour, Port};
 
 use super::held::Held;
 use super::neighbours::Neighbours;
-use super::unattached::{Retry, Unattached};
+use super::unattached::{Retry, Unattached, Why};
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
 use crate::{journal, signals};
@@ -69,6 +70,13 @@ impl Ports {
             self.leave_served(link);
             return;
         }
+        if !selected.names(&link.name) {
+            match coexistence::host_device(link.index) {
+                Ok(None) => {}
+                Ok(Some(device)) => return self.leave_to_host(link, device.what),
+                Err(error) => return self.retry_later(link, error.to_string()),
+            }
+        }
         match self.attach(&link.name, selected, policy) {
             // The device disappeared meanwhile; its event follows.
             Err(error) if is_gone(&*error) => {}
@@ -85,29 +93,44 @@ impl Ports {
         }
     }
 
+    /// By a pattern, a device of the host itself does not become a port.
+    fn leave_to_host(&mut self, link: &Link, reason: String) {
+        let before = self.left.get(&link.index).filter(|left| left.why == Why::IsOfHost);
+        let again = Some(Retry::after(before.and_then(|left| left.again)));
+        if before.is_none_or(|left| left.reason != reason) {
+            let name = &link.name;
+            journal::warning(&format!(
+                "{name} does not become a port by a pattern, because it is the host's own: {reason}. Match \
+                 guests' devices alone, or add [[ports]] with device = \"{name}\" before the pattern"
+            ));
+        }
+        let why = Why::IsOfHost;
+        self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
+    }
+
     /// Tries again later.
     fn retry_later(&mut self, link: &Link, reason: String) {
-        let before = self.left.get(&link.index);
+        let before = self.left.get(&link.index).filter(|left| left.why == Why::Problem);
         let again = Some(Retry::after(before.and_then(|left| left.again)));
         if before.is_none_or(|left| (&left.link, &left.reason) != (link, &reason)) {
             self.attach_failures += 1;
             journal::warning(&format!("{} is not a port: {reason}", link.name));
         }
-        self.left
-            .insert(link.index, Unattached { link: link.clone(), reason, is_served: false, again });
+        let why = Why::Problem;
+        self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
     }
 
     /// A process of `vcc domain` translates the device's connections. When it has ended, the device
     /// becomes a port.
     pub(super) fn leave_served(&mut self, link: &Link) {
-        let before = self.left.get(&link.index).filter(|left| left.is_served);
+        let before = self.left.get(&link.index).filter(|left| left.why == Why::IsServed);
         let again = Some(Retry::after(before.and_then(|left| left.again)));
         let reason = "`vcc domain` serves it".to_owned();
         if before.is_none() {
             journal::notice(&format!("{} does not become a port: {reason}", link.name));
         }
-        self.left
-            .insert(link.index, Unattached { link: link.clone(), reason, is_served: true, again });
+        let why = Why::IsServed;
+        self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
     }
 
     fn attach(

@@ -22,7 +22,8 @@ use crate::{Result, journal};
 use churn::Churn;
 use held::describe_shortage;
 pub(crate) use held::{Held, describe_blindness};
-use unattached::Unattached;
+pub(crate) use unattached::Unattached;
+use unattached::Why;
 
 pub(crate) struct Ports {
     host: Arc<Host>,
@@ -122,7 +123,12 @@ impl Ports {
 
     /// Devices that should be ports and are not.
     pub(crate) fn left(&self) -> impl Iterator<Item = &Unattached> {
-        self.left.values().filter(|left| !left.is_served)
+        self.left.values().filter(|left| left.why == Why::Problem)
+    }
+
+    /// Devices of the host itself that a pattern matches, with what they are.
+    pub(crate) fn of_host(&self) -> impl Iterator<Item = &Unattached> {
+        self.left.values().filter(|left| left.why == Why::IsOfHost)
     }
 
     /// How often attaching to a device failed. Repeated failures for the same reason count once.

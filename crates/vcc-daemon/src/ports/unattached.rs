@@ -8,10 +8,19 @@ use vcc_port::links::Link;
 pub(crate) struct Unattached {
     pub link: Link,
     pub reason: String,
-    /// A process of `vcc domain` serves it, which is no problem.
-    pub is_served: bool,
+    pub why: Why,
     /// None: it was detached by hand, and only a reload attaches it again.
     pub(super) again: Option<Retry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Attaching failed, or somebody detached it.
+    Problem,
+    /// A process of `vcc domain` serves it.
+    IsServed,
+    /// It is the host's own, and the policy has only a pattern that matches its name.
+    IsOfHost,
 }
 
 /// When to attach again after a failure: no event announces that its cause is gone.

@@ -36,6 +36,21 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Warns of devices of this host itself that patterns of its `text` match: their names, and what they
+    /// are.
+    pub fn warn_of_host_devices(
+        &self,
+        text: &str,
+        file_name: &str,
+        devices: &[(String, String)],
+    ) -> Vec<Problem> {
+        let mut findings = Findings::new(text);
+        ports::warn_of_host_devices(self, devices, &mut findings);
+        findings.settle(file_name).1
+    }
+}
+
 /// Builds the policy from the valid parts of the file and adds the errors to the findings.
 fn policy(file: &PolicyFile, findings: &mut Findings<'_>) -> Policy {
     let ports = ports::check(file, findings);

@@ -1,11 +1,14 @@
 //! The host's ports.
 
 use std::collections::HashMap;
+use std::ptr;
 
 use vcc_engine::BufferPolicy;
 
 use crate::MAX_SELECTORS;
 use crate::file::{Located, PolicyFile, PortTable};
+use crate::listing::listing;
+use crate::policy::Policy;
 use crate::port::{Order, PortBuffer, PortPattern, PortSelector};
 use crate::problem::{Findings, Span};
 use crate::text::shortened;
@@ -47,6 +50,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     }
     let selector = |(port, at): (&Located<PortTable>, PortPattern)| PortSelector {
         at,
+        span: pattern_of(&port.value).1.clone(),
         tenant: port.value.tenant.as_ref().map(|tenant| tenant.value.0.clone()),
         guest: port.value.guest.as_ref().map(|guest| guest.value.0.clone()),
         max_flows: port
@@ -66,6 +70,37 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
     let selectors: Vec<PortSelector> = found.into_iter().map(selector).collect();
     check_guests(&tables, &selectors, findings);
     selectors
+}
+
+/// Devices of the host that a pattern matches, and which the daemon therefore leaves alone.
+pub(super) fn warn_of_host_devices(
+    policy: &Policy,
+    devices: &[(String, String)],
+    findings: &mut Findings<'_>,
+) {
+    for port in policy.ports() {
+        let is_meant = |name: &str| {
+            policy.port_of(name).is_some_and(|first| ptr::eq(first, port)) && !port.names(name)
+        };
+        let meant: Vec<String> = devices
+            .iter()
+            .filter(|(name, _)| is_meant(name))
+            .map(|(name, what)| format!("{name} ({what})"))
+            .collect();
+        if meant.is_empty() {
+            continue;
+        }
+        findings.warning(
+            &port.span,
+            format!(
+                "`{}` also matches devices of this host itself, which no pattern makes ports: {}; match \
+                 guests' devices alone, like device = \"vnet*\", or name such a device in full in a \
+                 [[ports]] before this one",
+                shortened(port.pattern()),
+                listing(&meant, ", ")
+            ),
+        );
+    }
 }
 
 /// The devices of a guest are one port, which has one tenant, one table and one set of tunnels.

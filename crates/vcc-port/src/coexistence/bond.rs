@@ -4,7 +4,7 @@ use super::Found;
 use super::neighbours::{Link, Neighbours};
 use crate::Result;
 
-const KINDS: &[&str] = &["bond", "team"];
+pub(super) const KINDS: &[&str] = &["bond", "team"];
 const MEANING: &str = "\
     A segment passes both the member and the whole: with vcc at both it would be translated \
     twice, and a single member sees a part of each connection's way.";

@@ -29,7 +29,7 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
 }
 
 /// IPv4's and IPv6's.
-fn has_default_route(device: &str) -> Result<bool> {
+pub(super) fn has_default_route(device: &str) -> Result<bool> {
     Ok(table("route")?.lines().any(|line| is_default(line, device))
         || table("ipv6_route")?.lines().any(|line| is_default_v6(line, device)))
 }

@@ -8,6 +8,7 @@ mod detour;
 mod direction;
 mod encapsulation;
 mod filter;
+mod host_device;
 mod link_layer;
 mod macvlan;
 mod neighbours;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Device;
 use crate::tcx::Hook;
 use crate::{Error, Result};
+pub use host_device::{HostDevice, host_device, host_devices};
 use neighbours::{Link, Neighbours, Surroundings};
 
 /// From the harmless to the harmful.
@@ -145,12 +147,6 @@ impl Around {
     /// Like [`findings`], without watching.
     pub fn findings(&self, device: &str) -> Result<Vec<Finding>> {
         self.look(device, None)
-    }
-
-    /// Does a device delay segments to its guest until their departure times, as windows below one segment
-    /// need it?
-    pub fn paces(&self, device: &str) -> Result<bool> {
-        Ok(qdisc::paces(&Neighbours::read(Device::named(device)?, &self.0, None)?))
     }
 
     fn look(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {

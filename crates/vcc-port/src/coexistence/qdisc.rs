@@ -22,11 +22,24 @@ const SHAPER: &str = "\
     the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
+    let mut found = root(at);
+    if !paces(at) && at.may_pace_acks()? {
+        let meaning = format!(
+            "Windows below one segment (`window_floor_segments = 0`) end at one, because nothing delays \
+             their ACKs: `tc qdisc replace dev {} root fq`.",
+            at.device.name
+        );
+        found.push(Found::warning("no queueing discipline `fq`".to_owned(), meaning));
+    }
+    Ok(found)
+}
+
+fn root(at: &Neighbours<'_>) -> Vec<Found> {
     let Some(root) = at.qdiscs().find(|qdisc| qdisc.parent == TC_H_ROOT) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     if NO_QUEUES.contains(&root.kind.as_str()) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     // The kernel gives its default qdiscs no handle.
     let whose = if root.handle == 0 { "the kernel's default" } else { "set" };
@@ -41,15 +54,15 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let shapes = |kind: &str| SHAPERS.contains(&kind);
     if !at.qdiscs().any(|qdisc| shapes(&qdisc.kind)) {
         let meaning = if paces(at) { PACES } else { QUEUE };
-        return Ok(vec![Found::note(found, meaning)]);
+        return vec![Found::note(found, meaning)];
     }
-    Ok(vec![Found::warning(found, SHAPER).remedy(
+    vec![Found::warning(found, SHAPER).remedy(
         "limit what comes to the guest at its senders, by `rate_cap` in the rules of their \
          ports, or in the fabric",
-    )])
+    )]
 }
 
 /// Does the device delay segments to the guest until their departure times?
-pub(super) fn paces(at: &Neighbours<'_>) -> bool {
+fn paces(at: &Neighbours<'_>) -> bool {
     at.qdiscs().any(|qdisc| qdisc.kind == PACER)
 }

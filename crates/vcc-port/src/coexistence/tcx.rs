@@ -70,16 +70,18 @@ fn is_cilium(program: &Attached) -> bool {
     program.name.as_deref().is_some_and(|name| name.starts_with("cil_"))
 }
 
-/// `vcc attach` goes to the end of the chain unless `--order` names another place.
+/// vcc goes to the end of the chain unless its order is another.
 fn remedy(chain: &Chain, device: &str) -> String {
     let others = names(chain.before());
-    let first = match chain.ours {
-        Some(_) => {
-            format!("`vcc detach --wait {device}`, then `vcc attach --order first {device}`")
-        }
-        None => format!("`vcc attach --order first {device}`"),
+    let (apply, attach) = match chain.ours {
+        Some(_) => (
+            format!(", `vcc detach --wait {device}` and `vcc policy apply`"),
+            format!("`vcc detach --wait {device}`, then `vcc attach --order first {device}`"),
+        ),
+        None => (String::new(), format!("`vcc attach --order first {device}`")),
     };
     format!(
-        "if {others} ends the chain: {first}, or order = \"first\" in a policy, and vcc goes before it"
+        "if {others} ends the chain, vcc has to go before it: under a policy, order = \"first\" in the \
+         [[ports]] of {device}{apply}; without one, {attach}"
     )
 }

@@ -2,6 +2,7 @@
 //! layout.
 
 mod edition;
+mod judgement;
 mod maps;
 mod pools;
 mod prefixes;
@@ -15,6 +16,7 @@ use vcc_policy::{Policy, RuleSet};
 
 use crate::plain::to_bytes;
 use crate::{Error, Result, bpffs, lock};
+pub use judgement::{Judgement, Property};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
 pub use rules::{RuleInForce, Rules};

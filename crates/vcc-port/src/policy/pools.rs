@@ -67,6 +67,6 @@ pub(super) fn read(maps: &PolicyMaps) -> Result<Vec<PoolUse>> {
     Ok(pools)
 }
 
-fn place(maps: &PolicyMaps, at: u32) -> Result<(String, sys::vcc_pool)> {
+pub(super) fn place(maps: &PolicyMaps, at: u32) -> Result<(String, sys::vcc_pool)> {
     Ok((text(&look_up(&maps.pool_names, at)?), edition::read(&maps.pools, at)?))
 }

@@ -213,16 +213,31 @@ impl Port {
     /// one that the port may be under.
     pub fn unknown_dropped_in_s(&self, policy: Option<&SharedPolicy>) -> Result<Option<u32>> {
         let settings = self.settings()?;
-        let treatments = match policy {
-            Some(policy) if settings.by_policy != 0 => policy.rules_of_port(self.seat()?.index)?,
-            _ if settings.by_policy != 0 => Vec::new(),
-            _ => vec![params::from_port(&settings)],
-        };
+        let treatments = self.treatments(&settings, policy)?;
         if settings.params.mode == Mode::Drain.number() {
             return Ok(None);
         }
         let left_s = |it: &Params| it.unknown_grace_left_s(settings.attached_s, now_s());
         Ok(treatments.iter().filter_map(left_s).max())
+    }
+
+    /// May ACKs to the guest have to wait, for windows below one segment? `policy`: as above.
+    pub fn may_pace_acks(&self, policy: Option<&SharedPolicy>) -> Result<bool> {
+        let treatments = self.treatments(&self.settings()?, policy)?;
+        Ok(treatments.iter().any(Params::paces_acks))
+    }
+
+    /// Of its connections.
+    fn treatments(
+        &self,
+        settings: &sys::vcc_port,
+        policy: Option<&SharedPolicy>,
+    ) -> Result<Vec<Params>> {
+        match policy {
+            Some(policy) if settings.by_policy != 0 => policy.rules_of_port(self.seat()?.index),
+            _ if settings.by_policy != 0 => Ok(Vec::new()),
+            _ => Ok(vec![params::from_port(settings)]),
+        }
     }
 
     pub fn set_mode(&self, mode: Mode) -> Result<()> {

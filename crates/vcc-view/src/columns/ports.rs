@@ -120,7 +120,7 @@ pub static PORT_COLUMNS: &[Column] = &[
         "untranslated_segments",
         Count,
         |port| port.untranslated_segments().into(),
-        "segments passed untouched, dropped or not sent since the port was attached; `counters` has the reasons",
+        "segments of TCP passed untouched, dropped or not sent since the port was attached; `counters` has the reasons, and what is not TCP",
     )
     .page(Page::Table),
     Column::new(

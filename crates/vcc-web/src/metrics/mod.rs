@@ -6,6 +6,7 @@ mod text;
 
 pub use definitions::METRICS;
 pub use render::{CONTENT_TYPE, render};
+pub use text::Zeros;
 
 /// A family of metrics.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use vcc_view::{Counts, FlowView, PortView, RuleView};
 
 use super::Metric;
 use super::definitions as m;
-use super::text::Text;
+use super::text::{Text, Zeros};
 use crate::cache::{Failure, Taken};
 use crate::health::Health;
 use crate::quantile::quantiles;
@@ -27,8 +27,9 @@ pub fn render(
     taken: &Result<std::sync::Arc<Taken>, Failure>,
     failures: u64,
     tally: &Tally,
+    zeros: Zeros,
 ) -> String {
-    let mut text = Text::default();
+    let mut text = Text::new(zeros);
     text.one(&m::PROBLEMS, Health::from_reading(taken).problems.len() as f64);
     if let Ok(taken) = taken {
         daemon(&mut text, taken);

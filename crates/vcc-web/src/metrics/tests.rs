@@ -89,8 +89,12 @@ fn quoted(text: &str) -> (String, &str) {
     panic!("no closing quote: {text}");
 }
 
+fn given(snapshots: impl IntoIterator<Item = crate::Snapshot>, zeros: Zeros) -> String {
+    render(&Ok(Arc::new(taken(snapshots))), 0, &Tally::default(), zeros)
+}
+
 fn parsed(snapshots: impl IntoIterator<Item = crate::Snapshot>) -> Parsed {
-    parse(&render(&Ok(Arc::new(taken(snapshots))), 0, &Tally::default()))
+    parse(&given(snapshots, Zeros::Given))
 }
 
 fn value(parsed: &Parsed, name: &str, labels: &[(&str, &str)]) -> f64 {
@@ -170,6 +174,34 @@ fn buckets_of_a_histogram_include_those_before() {
 }
 
 #[test]
+fn zeros_are_left_out_on_request_and_nothing_else() {
+    let mut snapshot = snapshot(3600);
+    snapshot.ports[0].delays = Some(vcc_view::testing::delays(&[200], &[]));
+    // The time passes meanwhile.
+    let without_age = |text: String| {
+        let lines = text.lines().filter(|line| !line.starts_with("vcc_snapshot_age_seconds "));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let [all, some] =
+        [Zeros::Given, Zeros::LeftOut].map(|it| without_age(given([snapshot.clone()], it)));
+    let lines: BTreeSet<&str> = some.lines().collect();
+    let absent = || all.lines().filter(|line| !lines.contains(line) && !line.starts_with('#'));
+    assert!(some.lines().all(|line| all.lines().any(|it| it == line)));
+    let of = |part: &str| absent().filter(|line| line.contains(part)).count();
+    assert!(of("vcc_port_untranslated_segments_total{") > 0);
+    assert!(of("vcc_port_guest_delay_seconds_count{device=\"vnet-acme-0\"") > 0);
+    assert_eq!(of("vcc_port_fabric_delay_seconds_bucket{device=\"vnet-acme-0\""), 0);
+    for line in absent() {
+        let (name, _, value) = sample(line);
+        let is_labelled_total = name.ends_with("_total") && line.contains('{');
+        assert!(value == 0.0 && (is_labelled_total || name.contains("_delay_seconds")), "{line}");
+    }
+    assert_eq!(Zeros::parse("zeros=0"), Some(Zeros::LeftOut));
+    assert_eq!(Zeros::parse("a=b"), Some(Zeros::Given));
+    assert_eq!(Zeros::parse("zeros=no"), None);
+}
+
+#[test]
 fn the_daemons_start_stays_where_it_was() {
     for elapsed in [Duration::ZERO, Duration::from_millis(600)] {
         let mut snapshot = snapshot(3600);
@@ -225,7 +257,7 @@ fn ports_of_one_name_are_one_sample() {
 
 #[test]
 fn an_unreadable_port_is_reported_and_nothing_else() {
-    let parsed = parse(&render(&Err("gone".into()), 3, &Tally::default()));
+    let parsed = parse(&render(&Err("gone".into()), 3, &Tally::default(), Zeros::Given));
     assert_eq!(value(&parsed, "vcc_snapshot_success", &[]), 0.0);
     assert_eq!(value(&parsed, "vcc_snapshot_failures_total", &[]), 3.0);
     assert_eq!(value(&parsed, "vcc_problems", &[]), 1.0);

@@ -6,35 +6,66 @@ use std::fmt::Write;
 
 use vcc_engine::Histogram;
 
-use super::Metric;
+use super::{Kind, Metric};
 
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-#[derive(Default)]
-pub struct Text(String);
+pub struct Text {
+    text: String,
+    zeros: Zeros,
+}
+
+/// Whether counters with labels, and histograms, are given that nothing has counted yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zeros {
+    Given,
+    LeftOut,
+}
+
+impl Zeros {
+    /// By the query of a request: `zeros=0` or `zeros=1`, the default. None: it is neither.
+    pub fn parse(query: &str) -> Option<Self> {
+        let given = query.split('&').find_map(|pair| pair.strip_prefix("zeros="));
+        match given {
+            None | Some("1") => Some(Self::Given),
+            Some("0") => Some(Self::LeftOut),
+            Some(_) => None,
+        }
+    }
+}
 
 /// The samples of a family. Those with the same labels are summed, because Prometheus refuses a
 /// scrape with two of them: devices in two network namespaces can have one name.
 pub struct Samples {
     metric: &'static Metric,
+    zeros: Zeros,
     /// A line without the metric's name, and its value.
     lines: Vec<(String, f64)>,
     places: HashMap<String, usize>,
 }
 
 impl Text {
+    pub fn new(zeros: Zeros) -> Self {
+        Self { text: String::new(), zeros }
+    }
+
     pub fn family(&mut self, metric: &'static Metric, fill: impl FnOnce(&mut Samples)) {
-        let mut samples = Samples { metric, lines: Vec::new(), places: HashMap::new() };
+        let mut samples =
+            Samples { metric, zeros: self.zeros, lines: Vec::new(), places: HashMap::new() };
         fill(&mut samples);
+        if self.zeros == Zeros::LeftOut && metric.kind == Kind::Counter && !metric.labels.is_empty()
+        {
+            samples.lines.retain(|(_, value)| *value != 0.0);
+        }
         if samples.lines.is_empty() {
             return;
         }
         let Metric { name, kind, help, .. } = metric;
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // Writing to a String cannot fail.
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
         for (line, value) in samples.lines {
-            let _ = writeln!(self.0, "{name}{line} {value}");
+            let _ = writeln!(self.text, "{name}{line} {value}");
         }
     }
 
@@ -43,7 +74,7 @@ impl Text {
     }
 
     pub fn finish(self) -> String {
-        self.0
+        self.text
     }
 }
 
@@ -56,6 +87,9 @@ impl Samples {
 
     /// Of a histogram; each bucket includes those before it.
     pub fn add_histogram<const N: usize>(&mut self, labels: [&str; N], histogram: &Histogram) {
+        if self.zeros == Zeros::LeftOut && histogram.counts().iter().all(|count| *count == 0) {
+            return;
+        }
         let pairs = self.pairs(labels);
         let mut up_to = 0;
         for (bound_us, count) in Histogram::bounds_us().zip(histogram.counts()) {

@@ -10,7 +10,7 @@ use crate::api::{FlowsView, Query, SnapshotView, columns};
 use crate::assets;
 use crate::cache::{Cache, Failure, Taken};
 use crate::health::Health;
-use crate::metrics;
+use crate::metrics::{self, Zeros};
 use crate::tally::{Refusal, Tally};
 
 pub struct Site {
@@ -47,8 +47,12 @@ impl Site {
             "/style.css" => ok("text/css; charset=utf-8", assets::STYLE.as_bytes().to_vec()),
             "/page.js" => ok("text/javascript; charset=utf-8", assets::SCRIPT.as_bytes().to_vec()),
             "/metrics" => {
+                let zeros = Zeros::parse(query.unwrap_or_default()).ok_or_else(|| {
+                    let text = "`zeros` must be 0 or 1";
+                    Refused::new(StatusCode::BAD_REQUEST, Refusal::Query, text)
+                })?;
                 let taken = self.cache.get().await;
-                let text = metrics::render(&taken, self.cache.failures(), &self.tally);
+                let text = metrics::render(&taken, self.cache.failures(), &self.tally, zeros);
                 ok(metrics::CONTENT_TYPE, text.into_bytes())
             }
             "/healthz" => {

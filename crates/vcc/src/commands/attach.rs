@@ -3,12 +3,13 @@ use std::process::ExitCode;
 use anyhow::bail;
 use vcc_command::output;
 use vcc_command::treatment::{DeviceTreatment, options_of_port};
+use vcc_daemon::{ClientError, OF_CLUSTER, Status};
 use vcc_engine::Mode;
 use vcc_policy::Order;
 use vcc_port::Port;
 use vcc_port::coexistence::Around;
 
-use super::sweep;
+use super::{policy, sweep};
 
 /// Put vcc on the host side of guests' network devices
 ///
@@ -43,6 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut devices = arguments.devices.clone();
     devices.sort();
     devices.dedup();
+    devices.iter().try_for_each(|device| require_not_under_policy(device))?;
     if let Some(first) = &arguments.same_guest_as {
         return join(first, &devices, options.order);
     }
@@ -72,12 +74,42 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port.resume(&options)?;
         output::say(&format!("{} is no longer draining: {how}\n", port.device()));
     }
-    let paced = if options.params.paces_acks() { &devices[..] } else { &[] };
-    warn(&others, paced);
+    warn(devices.iter().map(String::as_str));
     if options.params.0.emit != 0 {
         output::say("duplicate ACKs and window updates are sent while `vcc emit` runs\n");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A port under a policy is the daemon's: detaching it would release its connections, and the daemon
+/// attaches to it again.
+fn require_not_under_policy(device: &str) -> anyhow::Result<()> {
+    let is_under_policy = match Port::open(device) {
+        Ok(port) => port.index()?.is_some(),
+        // Attaching reports why.
+        Err(_) => false,
+    };
+    if !is_under_policy {
+        return Ok(());
+    }
+    match policy::daemon().status() {
+        Ok(status) if status.config == OF_CLUSTER => bail!(
+            "the daemon keeps `{device}` under the cluster's policies: change them there (`kubectl get \
+             vccpolicies` lists them)"
+        ),
+        Ok(Status { config, .. }) => bail!(
+            "the daemon keeps `{device}` under {config}: edit [[ports]] and [[rules]] there, then `vcc policy \
+             apply`"
+        ),
+        Err(ClientError::NoDaemon { .. }) => bail!(
+            "`{device}` is under the policy that `vcc run` put in force, which holds without the daemon: start \
+             `vcc run` with a changed policy, or `vcc detach --wait {device}` first, which \
+             waits until no connection depends on vcc"
+        ),
+        Err(error) => {
+            bail!("`{device}` is under a policy, and the daemon does not say which: {error}")
+        }
+    }
 }
 
 fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCode> {
@@ -92,33 +124,24 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     for joined in port.join(&devices, order)? {
         output::say(&format!("attached to {}: one port with {first}\n", joined.device()));
     }
-    warn(&devices, &[]);
+    warn(devices.into_iter());
     Ok(ExitCode::SUCCESS)
 }
 
-/// Warns of what hides segments at the `attached` devices from vcc or falsifies its figures, and of the
-/// `paced` ones at which a window below one segment ends at one.
-fn warn(attached: &[&str], paced: &[String]) {
-    for text in warnings(attached, paced).unwrap_or_else(|error| vec![error.to_string()]) {
+/// Warns of what hides segments at these devices from vcc, falsifies its figures, or keeps it from pacing.
+fn warn<'a>(devices: impl Iterator<Item = &'a str>) {
+    for text in warnings(devices).unwrap_or_else(|error| vec![error.to_string()]) {
         output::complain(&format!("warning: {text}"));
     }
 }
 
-fn warnings(attached: &[&str], paced: &[String]) -> vcc_port::Result<Vec<String>> {
+fn warnings<'a>(devices: impl Iterator<Item = &'a str>) -> vcc_port::Result<Vec<String>> {
     let around = Around::read()?;
     let mut warnings = Vec::new();
-    for device in attached {
+    for device in devices {
         let findings = around.findings(device)?;
         let harmful = findings.iter().filter(|finding| finding.is_harmful());
         warnings.extend(harmful.map(|finding| finding.describe(device)));
-    }
-    for device in paced {
-        if !around.paces(device)? {
-            warnings.push(format!(
-                "{device} has no queueing discipline `fq`, so windows below one segment end at one: `tc qdisc \
-                 replace dev {device} root fq`"
-            ));
-        }
     }
     Ok(warnings)
 }

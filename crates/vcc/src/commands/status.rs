@@ -57,6 +57,9 @@ fn report(status: &Status) -> String {
     for problem in problems {
         text += &format!("problem: {problem}\n");
     }
+    for warning in &status.warnings {
+        text += &format!("warning: {warning}\n");
+    }
     for port in ports {
         // Those that are problems are report above.
         let warnings = port.neighbours.iter().filter(|it| it.severity == Severity::Warning);

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use vcc_policy::{KEYS, Key, dashed};
-use vcc_testing::skip;
+use vcc_testing::{ip, on_a_host, skip};
 
 use crate::vcc;
 
@@ -87,12 +87,38 @@ fn every_command_has_a_page() {
     }
 }
 
+/// What a terminal or a man page would show as it is.
+fn has_markup(text: &str) -> Option<&str> {
+    text.lines().find(|line| ["`", "](", "**"].iter().any(|mark| line.contains(mark)))
+}
+
+#[test]
+fn help_and_pages_are_free_of_markup() {
+    let pages = Generated::new("man");
+    for name in pages.names() {
+        let text = fs::read_to_string(pages.file(&name)).expect("a page");
+        assert_eq!(has_markup(&text), None, "{name}");
+        let command = name.trim_end_matches(".8").replacen("vcc", "", 1).replace('-', " ");
+        for help in ["--help", "-h"] {
+            let text = vcc(&format!("{command} {help}")).well();
+            assert_eq!(has_markup(&text), None, "vcc{command} {help}");
+        }
+    }
+    let attach = fs::read_to_string(pages.file("vcc-attach.8")).expect("a page");
+    assert!(attach.contains("until \\fBvcc detach\\fR or"), "{attach}");
+    let completions = Generated::new("completions");
+    // The others have backticks of their own syntax.
+    let zsh = fs::read_to_string(completions.file("_vcc")).expect("a script");
+    assert!(!zsh.contains("\\`"), "{zsh}");
+}
+
 #[test]
 fn what_packages_are_made_with_is_not_shown() {
     let completions = Generated::new("completions");
     assert_eq!(completions.names(), ["_vcc", "vcc.bash", "vcc.fish"]);
     for name in completions.names() {
         let text = fs::read_to_string(completions.file(&name)).expect("a script");
+        let text = text.replace("vcc generate ports ", "").replace("vcc generate underlays ", "");
         assert!(text.contains("attach") && !text.contains("generate"), "{name}");
     }
     assert!(!vcc("--help").well().contains("generate"));
@@ -120,6 +146,58 @@ fn former_options_are_not_completed() {
     }
 }
 
+/// bash passes the words and the position of the cursor.
+const ASK_BASH: &str = r#"source "$1"; COMP_LINE=$2; read -ra COMP_WORDS <<<"$2"
+    [[ $2 == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_POINT=${#2}; COMP_TYPE=9
+    _vcc vcc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    printf '%s\n' "${COMPREPLY[@]}""#;
+
+/// The command, as a shell finds it.
+fn path() -> String {
+    let own = Path::new(env!("CARGO_BIN_EXE_vcc")).parent().expect("a directory");
+    format!("{}:{}", own.display(), std::env::var("PATH").expect("a path"))
+}
+
+#[test]
+fn names_that_the_host_knows_are_completed() {
+    on_a_host(|| {
+        let completions = Generated::new("completions");
+        ip("link add port1 type veth peer name guest1");
+        ip("link add pine type veth peer name palm");
+        // bash would run it.
+        ip("link add p$(reboot) type veth peer name p`id`");
+        vcc("attach port1").well();
+        let ask = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program).args(arguments).env("PATH", path()).output().ok()?;
+            let printed = printed(&output);
+            // fish adds a description behind a tab.
+            let words = printed.lines().filter_map(|line| line.split('\t').next());
+            let mut words: Vec<String> = words.map(str::to_owned).collect();
+            words.sort();
+            Some(words)
+        };
+        let script = completions.file("vcc.bash");
+        let fish = completions.file("vcc.fish");
+        for (line, expected) in [
+            ("vcc attach p", &["palm", "pine", "port1"][..]),
+            ("vcc attach port1 pi", &["pine"]),
+            ("vcc doctor --device p", &["palm", "pine", "port1"]),
+            ("vcc detach p", &["port1"]),
+            ("vcc attach pine --same-guest-as p", &["port1"]),
+            ("vcc explain 1.1.1.1:1 1.1.1.2:2 --device p", &["port1"]),
+        ] {
+            let answer = ask("bash", &["-c", ASK_BASH, "bash", utf8(&script), line]);
+            assert_eq!(answer.expect("bash"), expected, "{line}");
+            let in_fish = format!("source {}; complete --do-complete '{line}'", utf8(&fish));
+            let Some(answer) = ask("fish", &["--no-config", "-c", &in_fish]) else { continue };
+            assert_eq!(answer, expected, "{line}");
+        }
+        let text = fs::read_to_string(completions.file("_vcc")).expect("a script");
+        assert!(text.contains(":DEV:_vcc_devices' \\\n") && text.contains("\n_vcc_ports() {\n"));
+    });
+}
+
 #[test]
 fn bash_completes() {
     let completions = Generated::new("completions");
@@ -132,12 +210,7 @@ fn bash_completes() {
         ("vcc attach veth3 --under", "--underlay"),
         ("vcc attach veth3 --underlay dctcp-", "dctcp-priority"),
     ] {
-        // bash passes the words and the position of the cursor.
-        let ask = r#"source "$1"; COMP_LINE=$2; read -ra COMP_WORDS <<<"$2"
-            COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_POINT=${#2}; COMP_TYPE=9
-            _vcc vcc "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
-            printf '%s\n' "${COMPREPLY[@]}""#;
-        let answer = shell("bash", &["-c", ask, "bash", utf8(&script), line]).expect("bash");
+        let answer = shell("bash", &["-c", ASK_BASH, "bash", utf8(&script), line]).expect("bash");
         assert_eq!(printed(&answer), format!("{expected}\n"), "{line}");
     }
 }

@@ -213,6 +213,30 @@ fn files_that_are_no_underlay() {
 }
 
 #[test]
+fn the_compilers_own_lines_are_printed_with_place_and_caret() {
+    let gentle = Gentle::new();
+    gentle.write(|it| it.replace("cwnd_segs / 8", "cwnd_segs / eight"));
+    let output = gentle.underlay("build gentle.h");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    let source = fs::read_to_string(gentle.path("gentle.h")).expect("the source");
+    let place = source.lines().position(|line| line.contains("/ eight")).expect("a line") + 1;
+    assert!(lines[0].starts_with(&format!("gentle.h:{place}:")), "{}", output.stderr);
+    assert!(lines[0].ends_with("error: use of undeclared identifier 'eight'"), "{}", lines[0]);
+    assert!(lines[1].contains("cwnd_segs / eight"), "{}", output.stderr);
+    assert!(lines[2].trim_start_matches([' ', '|']).starts_with('^'), "{}", output.stderr);
+    assert_eq!(lines.last(), Some(&"vcc: the compiler rejects gentle.h"));
+    assert!(!output.stderr.contains("underlay.bpf.c"), "{}", output.stderr);
+}
+
+#[test]
+fn a_hook_need_not_use_its_parameters() {
+    let gentle = Gentle::new();
+    gentle.write(|it| it.replace("\t(void)cause;\n\t(void)p;\n", ""));
+    gentle.build();
+}
+
+#[test]
 fn a_policy_names_it_and_continues_without_it() {
     on_a_host(|| {
         let gentle = Gentle::new();

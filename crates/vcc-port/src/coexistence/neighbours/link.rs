@@ -24,6 +24,9 @@ pub(crate) struct Link {
     pub remote: Option<IpAddr>,
     /// The UDP port that a tunnel's packets go to, if they are UDP.
     pub udp_port: Option<u16>,
+    pub is_loopback: bool,
+    /// The card's name for what is behind the device, such as `p0` or `pf0vf1`.
+    pub behind: Option<String>,
     /// The hardware or virtual hardware, such as `0000:03:00.0` or `virtio0`.
     pub hardware: Option<String>,
     pub vlan_filtering: bool,
@@ -53,6 +56,12 @@ impl Link {
     /// A device that somebody has on top of another one, and sends out of it.
     pub(crate) fn is_on_top(&self) -> bool {
         self.is_a(&["macvlan", "macvtap", "ipvlan", "ipvtap"])
+    }
+
+    /// A card's own device, and not that of a virtual function, which is a guest's.
+    pub(crate) fn is_card(&self) -> bool {
+        let is_function = |name: &String| name.contains("vf") || name.contains("sf");
+        self.hardware.is_some() && !self.behind.as_ref().is_some_and(is_function)
     }
 
     pub(crate) fn is_a(&self, kinds: &[&str]) -> bool {
@@ -86,6 +95,10 @@ fn parse(payload: &[u8]) -> Option<Link> {
             .filter(|lower| is_here && *lower != 0 && *lower != index),
         remote: tunnel.remote.filter(|_| is_here),
         udp_port: tunnel.udp_port,
+        is_loopback: bytes(payload, 8).map(u32::from_ne_bytes).unwrap_or_default()
+            & libc::IFF_LOOPBACK as u32
+            != 0,
+        behind: attributes.text(libc::IFLA_PHYS_PORT_NAME),
         hardware: attributes.text(libc::IFLA_PARENT_DEV_NAME),
         vlan_filtering: is("bridge")
             && data.get(IFLA_BR_VLAN_FILTERING).is_some_and(|on| on.first() == Some(&1)),
@@ -188,6 +201,22 @@ mod tests {
         assert_eq!(tunnel("vxlan", &[]).udp_port, Some(8472));
         assert_eq!(tunnel("geneve", &[attribute(5, &[0x17])]).udp_port, Some(6081));
         assert_eq!(tunnel("gretap", &[attribute(5, &[0x17, 0xc2])]).udp_port, None);
+    }
+
+    #[test]
+    fn representors_are_no_cards() {
+        let link = |behind: &str| {
+            let text = |kind, text: &str| attribute(kind, format!("{text}\0").as_bytes());
+            let attributes = [
+                text(libc::IFLA_IFNAME, "eth0"),
+                text(libc::IFLA_PARENT_DEV_NAME, "0000:03:00.0"),
+                text(libc::IFLA_PHYS_PORT_NAME, behind),
+            ];
+            parse(&[&request(3)[..], &attributes.concat()].concat()).expect("a link")
+        };
+        assert!(link("p0").is_card());
+        assert!(!link("pf0vf1").is_card());
+        assert!(!link("c1pf0sf88").is_card());
     }
 
     #[test]

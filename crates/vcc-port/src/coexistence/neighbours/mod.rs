@@ -25,7 +25,7 @@ use vcc_policy::Tunnels;
 
 use crate::device::Device;
 use crate::tcx::Hook;
-use crate::{Error, Port, Result};
+use crate::{Error, Port, Result, SharedPolicy};
 
 /// Facts that are read once for several devices.
 pub(crate) struct Surroundings {
@@ -77,6 +77,15 @@ impl<'a> Neighbours<'a> {
         match Port::open(&self.device.name) {
             Ok(port) => port.inside(),
             Err(Error::NotAttached { .. }) => Ok(Tunnels::NONE),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// May ACKs to the guest have to wait? False if vcc is not attached.
+    pub(super) fn may_pace_acks(&self) -> Result<bool> {
+        match Port::open(&self.device.name) {
+            Ok(port) => port.may_pace_acks(SharedPolicy::find()?.as_ref()),
+            Err(Error::NotAttached { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }

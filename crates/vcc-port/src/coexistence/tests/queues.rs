@@ -2,7 +2,10 @@
 
 use std::net::TcpStream;
 
+use vcc_engine::Params;
+
 use super::*;
+use crate::{Host, SharedPolicy};
 
 #[test]
 fn a_filter_that_redirects_is_a_warning() {
@@ -56,6 +59,43 @@ fn a_filter_of_an_ingress_qdisc_is_found() {
         let rule = "protocol ip u32 match u32 0 0 action mirred egress redirect dev sink";
         tc(&format!("filter add dev port parent ffff: {rule}"));
         assert_eq!(only(&look(PORT), "tc-filter").0, Severity::Warning);
+    });
+}
+
+/// Of a port under a policy as well, where nobody reads what `vcc attach` prints.
+#[test]
+fn windows_below_one_segment_need_fq() {
+    on_a_host(|| {
+        let _guest = guest();
+        let is_lacking = || {
+            let findings = look(PORT);
+            let found = of_kind(&findings, "qdisc");
+            found.contains(&(Severity::Warning, "no queueing discipline `fq`"))
+        };
+        let options = AttachOptions {
+            params: Params::with(|params| params.window_floor_segs = 0),
+            ..AttachOptions::default()
+        };
+        let port = Port::attach_pinned(&[PORT], &options).expect("attached").remove(0);
+        assert!(is_lacking());
+        tc("qdisc replace dev port root pfifo");
+        assert!(is_lacking());
+        port.detach().expect("detached");
+        assert!(!is_lacking(), "nobody paces");
+
+        let shared = SharedPolicy::open().expect("a policy");
+        let policy = |floor: u32| {
+            let text =
+                format!("[default]\nunderlay = \"dctcp\"\nwindow_floor_segments = {floor}\n");
+            vcc_policy::Policy::parse(&text, "policy.toml").expect("a policy").policy
+        };
+        let host = Host::open().expect("a host");
+        shared.apply(&policy(0), &[(0, None)]).expect("applied");
+        let admit = |_| Ok(());
+        Port::attach_pinned_under(&host, PORT, &AttachOptions::default(), admit).expect("attached");
+        assert!(is_lacking());
+        shared.apply(&policy(1), &[(0, None)]).expect("applied");
+        assert!(!is_lacking());
     });
 }
 

@@ -61,6 +61,57 @@ fn policy_port_and_flows_outlive_their_process() {
     });
 }
 
+/// The tables find the rule that the policy does, and say what the rules before it exclude.
+#[test]
+fn the_tables_judge_as_the_policy_does() {
+    on_a_host(|| {
+        let shared = SharedPolicy::open().expect("a policy");
+        let policy = policy(
+            "[[ports]]\ndevice = \"port\"\ntenant = \"acme\"\n[[pools]]\nname = \"gold\"\nwindow = \"2M\"\n\
+             [[rules]]\nname = \"a\"\ntenant = \"none\"\npeer = \"10.0.0.0/8\"\n\
+             [[rules]]\nname = \"b\"\nguest_port = 80\npeer = [\"10.1.0.0/16\", \"fd00::/8\"]\nvlan = 5\n\
+             [[rules]]\nname = \"c\"\npeer_port = 443\nrole = \"server\"\npool = \"gold\"\nweight = 3\n",
+        );
+        let at = |guest: &str, peer: &str, vlan, role| vcc_policy::Connection {
+            tenant: Some("acme".to_owned()),
+            guest: guest.parse().expect("an end"),
+            peer: peer.parse().expect("an end"),
+            vlan,
+            role,
+        };
+        use vcc_policy::Role::{Client, Server};
+        let any = at("192.0.2.1:80", "10.1.2.3:443", Some(5), Server);
+        assert!(shared.judge(INDEX, &any).expect("read").is_none(), "nothing was applied yet");
+        // Either edition.
+        for _ in 0..2 {
+            shared.apply(&policy, &[(INDEX, Some("acme"))]).expect("applied");
+            for peer in ["10.1.2.3:443", "10.2.2.3:443", "192.0.2.9:1", "[::ffff:10.1.2.3]:1"] {
+                for (guest, vlan, role) in [
+                    ("192.0.2.1:80", Some(5), Server),
+                    ("192.0.2.1:80", None, Server),
+                    ("192.0.2.1:81", Some(5), Server),
+                    ("192.0.2.1:81", Some(5), Client),
+                ] {
+                    let connection = at(guest, peer, vlan, role);
+                    let found = shared.judge(INDEX, &connection).expect("read").expect("a rule");
+                    assert_eq!(found.rule, policy.judge(&connection), "{connection:?}");
+                    assert_eq!(found.name, policy.rules()[found.rule].name());
+                    assert_eq!(found.misses.len(), found.rule);
+                    assert!(found.misses.iter().all(|(_, why)| !why.is_empty()));
+                }
+            }
+        }
+        let found = shared.judge(INDEX, &at("192.0.2.1:81", "10.2.2.3:443", None, Server));
+        let found = found.expect("read").expect("a rule");
+        let (name, why) = &found.misses[1];
+        use crate::Property::{GuestPort, Peer, Tenant, Vlan};
+        assert_eq!((name.as_str(), &why[..]), ("b", &[Peer, GuestPort, Vlan][..]));
+        assert_eq!(found.misses[0], ("a".to_owned(), vec![Tenant]));
+        assert_eq!((found.pool, found.treatment.weight), (Some(policy.pools()[0].clone()), 3));
+        shared.remove().expect("removed");
+    });
+}
+
 /// The first port of a host costs what the verifier takes for its programs, once.
 #[test]
 fn the_programs_of_a_new_host_are_loaded_once() {

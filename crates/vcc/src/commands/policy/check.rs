@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use vcc_command::output;
 
-use super::{counted, read};
+use super::{complain, counted, read_with_text};
 
 /// Check a policy file, and list all errors and warnings
 ///
@@ -14,11 +14,15 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let policy = read(&arguments.file)?;
+    let (policy, text) = read_with_text(&arguments.file)?;
     let rules = policy.count();
     let ports = counted(policy.ports().len(), "pattern");
     let pools = counted(policy.pools().len(), "pool");
     let file = arguments.file.display();
+    // Elsewhere than at its host, the file is checked all the same.
+    let devices = vcc_port::coexistence::host_devices().unwrap_or_default();
+    let devices: Vec<_> = devices.into_iter().map(|device| (device.name, device.what)).collect();
+    complain(&policy.warn_of_host_devices(&text, &file.to_string(), &devices));
     output::say(&format!("{file} is valid: {rules}, {pools}, {ports} of ports\n"));
     Ok(ExitCode::SUCCESS)
 }

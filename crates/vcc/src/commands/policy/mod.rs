@@ -61,12 +61,16 @@ pub fn daemon() -> Client {
 
 /// Reads the policy in a file. Prints its problems to stderr, each with its place.
 pub fn read(path: &Path) -> anyhow::Result<Policy> {
+    read_with_text(path).map(|(policy, _)| policy)
+}
+
+fn read_with_text(path: &Path) -> anyhow::Result<(Policy, String)> {
     let name = path.display().to_string();
     let text = read_policy(path).with_context(|| format!("cannot read {name}"))?;
     match Policy::parse(&text, &name) {
         Ok(checked) => {
             complain(&checked.warnings);
-            Ok(checked.policy)
+            Ok((checked.policy, text))
         }
         Err(wrong) => {
             complain(&wrong.problems);

@@ -68,7 +68,8 @@ pub fn svg(title: &str, limited: &str, series: &Series, sequence: Option<&Sequen
     let area = Area { left: LEFT, top: windows_top, width: PLOT_WIDTH, height: WINDOWS_HEIGHT };
     let y = lines::axis("KiB", std::slice::from_ref(&windows));
     // The window often equals the cwnd, and has to be visible behind it.
-    lines::draw_over(&mut canvas, area, (&x, &y), &windows, &names, Width::Wide);
+    let first = if sequence.is_some() { Width::Fine } else { Width::Band };
+    lines::draw_over(&mut canvas, area, (&x, &y), &windows, &names, first);
 
     ticks(&mut canvas, ticks_top, "marks", &series.marks_s, &x);
     ticks(&mut canvas, ticks_top + TICK_HEIGHT, "reductions", &series.reductions_s, &x);

@@ -2,9 +2,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use vcc_command::output;
-use vcc_underlay::Checked;
+use vcc_underlay::{BuildError, Checked};
 
 /// Compile and check an underlay
 ///
@@ -24,7 +24,13 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let source = &arguments.source;
-    let (object, Checked { calls, twins }) = vcc_underlay::build(source)?;
+    let (object, Checked { calls, twins }) = match vcc_underlay::build(source) {
+        Err(BuildError::Refused { path, output }) => {
+            output::complain_at_length(&output);
+            bail!("the compiler rejects {}", path.display());
+        }
+        built => built?,
+    };
     let path = arguments.output.clone().unwrap_or_else(|| source.with_extension("o"));
     fs::write(&path, object.bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     output::say(&format!(

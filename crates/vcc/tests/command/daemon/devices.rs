@@ -132,6 +132,73 @@ fn a_device_that_fails_is_reported_once_and_retried() {
     });
 }
 
+/// A pattern of all names is the first that one tries.
+#[test]
+fn devices_of_the_host_become_ports_only_by_their_names() {
+    on_a_host(|| {
+        let place = Place::new("host", "[[ports]]\ndevice = \"*\"\n[default]\nmode = \"shadow\"\n");
+        ip("link add br0 type bridge");
+        ip("link add vnet0 type veth peer name inner");
+        ip("link set vnet0 master br0");
+        ip("link add uplink type veth peer name beyond");
+        ip("address add 203.0.113.2/24 dev uplink");
+        ip("link set uplink up");
+        ip("route add default dev uplink");
+        let list = "br0 (a bridge), lo (the loopback), uplink (the device of the default route)";
+        let checked = place.vcc("policy check FILE");
+        assert_eq!(checked.code, 0);
+        let lines: Vec<&str> = checked.stderr.lines().collect();
+        assert!(lines[0].contains("policy.toml:2:10: warning: `*` also matches"), "{}", lines[0]);
+        assert!(list.split(", ").all(|device| lines[0].contains(device)), "{}", lines[0]);
+        assert_eq!(lines[2], "   |          ^^^");
+
+        let daemon = place.run();
+        let logged = daemon.wait_for_log("br0 does not become a port by a pattern");
+        assert!(logged.contains("a bridge. Match guests' devices alone"), "{logged}");
+        daemon.is_ready();
+        let ports: Vec<String> = place.ports().into_iter().map(|(device, _)| device).collect();
+        assert_eq!(ports.len(), 3, "the veths alone: {ports:?}");
+        let status = place.vcc("status").well();
+        assert_eq!(status.matches("warning: a pattern of [[ports]]").count(), 1, "{status}");
+        assert!(status.contains(list), "{status}");
+        assert_eq!(place.status()["problems"], serde_json::json!([]));
+
+        // It may be meant.
+        place.write("[[ports]]\ndevice = \"br0\"\n[[ports]]\ndevice = \"vnet*\"\n");
+        assert_eq!(place.vcc("policy apply").code, 0);
+        eventually("it is a port", || place.ports().iter().any(|(device, _)| device == "br0"));
+        assert_eq!(place.status()["warnings"], serde_json::json!([]));
+    });
+}
+
+/// Detaching would release its connections, and the daemon would attach to it again.
+#[test]
+fn a_port_that_the_daemon_keeps_is_not_attached_by_hand() {
+    on_a_host(|| {
+        let place = Place::new("kept", POLICY);
+        ip("link add port1 type veth peer name guest1");
+        ip("link add first type veth peer name second");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        let file = place.config();
+        let file = file.display();
+        vcc("attach first").well();
+        for line in ["attach port1", "attach second port1", "attach port1 --same-guest-as first"] {
+            let expected = format!(
+                "the daemon keeps `port1` under {file}: edit [[ports]] and [[rules]] there, then `vcc policy \
+                 apply`"
+            );
+            assert_eq!(place.vcc(line).complaint(1), expected, "{line}");
+        }
+        daemon.kill();
+        let complaint = place.vcc("attach port1").complaint(1);
+        assert!(
+            complaint.starts_with("`port1` is under the policy that `vcc run` put"),
+            "{complaint}"
+        );
+    });
+}
+
 #[test]
 fn what_was_detached_by_hand_stays_off_until_a_reload() {
     on_a_host(|| {

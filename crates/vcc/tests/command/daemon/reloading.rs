@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,90 @@ use vcc_traffic::TcpInfo;
 
 use super::{POLICY, Place};
 use crate::vcc;
-use crate::wire::{connect, exchange};
+use crate::wire::{connect, ends, exchange};
+
+/// Rules with tenants, of which the daemon, and without it the kernel, give the same answer.
+#[test]
+fn a_live_connection_is_explained_by_the_rule_that_it_is_under() {
+    on_a_host(|| {
+        let rules = "[[ports]]\ndevice = \"port\"\ntenant = \"acme\"\n\
+                     [[ports]]\ndevice = \"other\"\ntenant = \"umbrella\"\n\
+                     [[rules]]\nname = \"theirs\"\ntenant = \"umbrella\"\n\
+                     [[rules]]\nname = \"ours\"\ntenant = \"acme\"\nunderlay = \"dctcp\"\nrole = \"client\"\n\
+                     peer = \"192.0.2.0/24\"\n\
+                     [default]\nmode = \"shadow\"\n";
+        let place = Place::new("explained", rules);
+        let guest = guest();
+        ip("link add other type veth peer name others-guest");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        let (mut one, mut other) = connect(&guest);
+        exchange(&mut one, &mut other);
+        let [here, there] = ends(&one);
+        let line = format!("explain {here} {there}");
+        let output = place.vcc(&line).well();
+        assert!(
+            output.contains("rule 1 `theirs` does not match:\n    tenant is acme, not umb"),
+            "{output}"
+        );
+        assert!(
+            output.contains("rule 2 `ours` matches (tenant acme, peer 192.0.2.0/24"),
+            "{output}"
+        );
+        assert!(output.contains("\nlive at port:\n"), "{output}");
+        assert!(!output.contains("the connection is under"), "{output}");
+        let output = place.vcc(&format!("{line} --tenant umbrella")).well();
+        assert!(output.starts_with("rule 1 `theirs` matches"), "{output}");
+        assert!(output.contains("the connection is under `ours`, because its own"), "{output}");
+
+        // The peer has opened this one.
+        let listener = guest.inside(|| TcpListener::bind("192.0.2.1:0")).expect("inside");
+        let listener = listener.expect("a listener");
+        let to = listener.local_addr().expect("an address");
+        let theirs = TcpStream::connect(to).expect("a connection");
+        let from = theirs.local_addr().expect("an address");
+        for line in [format!("explain {from} {to}"), format!("explain {to} {from}")] {
+            let output = place.vcc(&line).well();
+            assert!(
+                output.contains("`ours` does not match:\n    role is server, not client"),
+                "{output}"
+            );
+            assert!(output.contains("\nlive at port:\n"), "{output}");
+            assert!(!output.contains("the connection is under"), "{output}");
+        }
+
+        daemon.kill();
+        let by_kernel = place.vcc(&line);
+        assert!(by_kernel.stderr.contains("the rules in the kernel do"), "{}", by_kernel.stderr);
+        let output = by_kernel.stdout;
+        let miss = "rule 1 `theirs` does not match:\n    tenant is that of port, which it does not admit\n";
+        assert!(output.starts_with(miss), "{output}");
+        let matches =
+            "rule 2 `ours` matches:\n    the fabric sees dctcp, under any congestion control";
+        assert!(output.contains(matches), "{output}");
+        assert!(output.contains("\nlive at port:\n"), "{output}");
+        assert!(!output.contains("the connection is under"), "{output}");
+        // Of one that is not live, the kernel has no tenant unless the port is named.
+        let elsewhere = "explain 192.0.2.2:1 192.0.2.1:2";
+        let complaint = place.vcc(elsewhere).stderr;
+        assert!(
+            complaint.contains("guest's port: `ours` at port; `theirs` at other; name"),
+            "{complaint}"
+        );
+        let output = place.vcc(&format!("{elsewhere} --device other")).stdout;
+        assert!(output.starts_with("rule 1 `theirs` matches:\n"), "{output}");
+        let output = place.vcc(&format!("{elsewhere} --device port --role server")).stdout;
+        assert!(
+            output.contains("`ours` does not match:\n    role is server, which it does"),
+            "{output}"
+        );
+        assert!(output.contains("rule 3 `default` matches:\n    reno-ecn is computed"), "{output}");
+        let output = place.vcc("explain 192.0.2.2:1 203.0.113.1:2 --device port").stdout;
+        assert!(output.contains("    peer is 203.0.113.1, which it does not admit\n"), "{output}");
+        let complaint = place.vcc(&format!("{elsewhere} --tenant acme")).stderr;
+        assert!(complaint.contains("do not have the names of tenants"), "{complaint}");
+    });
+}
 
 #[test]
 fn a_good_policy_replaces_another_and_a_bad_one_does_not() {

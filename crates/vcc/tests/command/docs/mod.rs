@@ -17,6 +17,7 @@
 mod architecture;
 mod elsewhere;
 mod host;
+mod installed;
 mod links;
 mod page;
 mod phrases;

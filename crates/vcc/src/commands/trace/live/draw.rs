@@ -1,5 +1,7 @@
 //! Draws a recording.
 
+use std::borrow::Cow;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -21,13 +23,27 @@ pub struct View<'a> {
 }
 
 type Points = Vec<(f64, f64)>;
+type Piece<'a> = Cow<'a, [(f64, f64)]>;
 
-const CURVES: [(&str, Color, Value); 3] = [
-    ("window", Color::Green, |point| point.window_bytes),
-    ("cwnd", Color::Yellow, |point| point.cwnd_bytes),
-    ("flight", Color::Cyan, |point| Some(point.flight_bytes)),
+/// Often several are equal: each is drawn over those before it, which stay visible between its dashes.
+const CURVES: [(&str, Color, Pen, Value); 4] = [
+    ("flight", Color::Cyan, Pen::Line, |point| Some(point.flight_bytes)),
+    ("window", Color::Green, Pen::Dashes(|part| part % 4 != 3), |point| point.window_bytes),
+    ("cwnd", Color::Yellow, Pen::Dashes(|part| part % 4 == 1), |point| point.cwnd_bytes),
+    ("ssthresh", Color::Blue, Pen::Dashes(|part| part % 4 == 2), |point| point.ssthresh_bytes),
 ];
 const REDUCTION: Color = Color::Red;
+/// Parts of the width, of which a dashed curve is drawn in some.
+const PARTS: u32 = 40;
+
+#[derive(Clone, Copy)]
+enum Pen {
+    Line,
+    /// Only in these parts.
+    Dashes(fn(u32) -> bool),
+    /// A triangle at each point.
+    Triangles,
+}
 
 pub fn draw(view: &View, frame: &mut Frame) {
     let [title, limited, legend, windows, round_trip, keys] = Layout::vertical([
@@ -50,7 +66,7 @@ pub fn draw(view: &View, frame: &mut Frame) {
     frame.render_widget(legend_of(flow), legend);
     plot_windows(view, frame, windows);
     let srtt = curve(view, |point| point.srtt_us);
-    let srtt = Curve { points: &srtt, colour: Color::Magenta, is_line: true };
+    let srtt = Curve { points: &srtt, colour: Color::Magenta, pen: Pen::Line };
     plot(view, frame, round_trip, &[srtt], Scale { round_up: round_up_us, label: units::duration });
     let paused = if view.is_paused { "  PAUSED" } else { "" };
     let help = format!("q quit  + - zoom  p pause   the last {} s{paused}", view.span_s);
@@ -60,13 +76,16 @@ pub fn draw(view: &View, frame: &mut Frame) {
 /// The names of the curves in their colours, with the present values.
 fn legend_of(flow: &FlowView) -> Line<'static> {
     let cwnd = flow.state.cwnd_bytes().map_or("-".to_owned(), |bytes| units::bytes(bytes as f64));
+    let mss_bytes = u64::from(flow.state.mss_bytes);
+    let ssthresh = flow.state.ssthresh_segs().map(|segs| u64::from(segs) * mss_bytes);
     let values = [
+        cell(FLOW_COLUMNS, flow, "flight_bytes"),
         cell(FLOW_COLUMNS, flow, "window_shown_bytes"),
         cwnd,
-        cell(FLOW_COLUMNS, flow, "flight_bytes"),
+        ssthresh.map_or("-".to_owned(), |bytes| units::bytes(bytes as f64)),
     ];
     let mut spans: Vec<Span> = Vec::new();
-    for ((name, colour, _), value) in CURVES.iter().zip(values) {
+    for ((name, colour, ..), value) in CURVES.iter().zip(values) {
         spans.push(Span::styled(format!("{name} {value}  "), Style::new().fg(*colour)));
     }
     let srtt = cell(FLOW_COLUMNS, flow, "srtt_us");
@@ -81,8 +100,8 @@ fn legend_of(flow: &FlowView) -> Line<'static> {
 }
 
 fn plot_windows(view: &View, frame: &mut Frame, area: Rect) {
-    let drawn: Vec<(Points, Color)> =
-        CURVES.iter().map(|(_, colour, of)| (curve(view, *of), *colour)).collect();
+    let drawn: Vec<(Points, Color, Pen)> =
+        CURVES.iter().map(|(_, colour, pen, of)| (curve(view, *of), *colour, *pen)).collect();
     let reductions: Points = view
         .series
         .reductions_s
@@ -92,9 +111,9 @@ fn plot_windows(view: &View, frame: &mut Frame, area: Rect) {
         .collect();
     let mut curves: Vec<Curve> = drawn
         .iter()
-        .map(|(points, colour)| Curve { points, colour: *colour, is_line: true })
+        .map(|(points, colour, pen)| Curve { points, colour: *colour, pen: *pen })
         .collect();
-    curves.push(Curve { points: &reductions, colour: REDUCTION, is_line: false });
+    curves.push(Curve { points: &reductions, colour: REDUCTION, pen: Pen::Triangles });
     plot(view, frame, area, &curves, Scale { round_up: round_up_bytes, label: units::bytes });
 }
 
@@ -107,8 +126,7 @@ struct Scale {
 struct Curve<'a> {
     points: &'a [(f64, f64)],
     colour: Color,
-    /// Otherwise a triangle at each point.
-    is_line: bool,
+    pen: Pen,
 }
 
 fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], scale: Scale) {
@@ -118,23 +136,56 @@ fn plot(view: &View, frame: &mut Frame, area: Rect, curves: &[Curve], scale: Sca
     let highest = curves.iter().flat_map(|curve| curve.points).map(|point| point.1);
     let top = (scale.round_up)(highest.fold(0.0, f64::max));
     let labels = [0.0, top / 2.0, top].map(|value| format!("{:>8}", (scale.label)(value)));
-    let datasets = curves
+    let span_s = view.span_s;
+    let pieces: Vec<(Piece, &Curve)> = curves
         .iter()
-        .map(|curve| {
-            let dataset = Dataset::default().data(curve.points).style(curve.colour);
-            if curve.is_line {
-                dataset.marker(Marker::Braille).graph_type(GraphType::Line)
-            } else {
-                dataset.marker(Marker::Custom('▲')).graph_type(GraphType::Scatter)
+        .flat_map(|curve| pieces(curve, span_s).into_iter().map(move |piece| (piece, curve)))
+        .collect();
+    let datasets = pieces
+        .iter()
+        .map(|(points, curve)| {
+            let dataset = Dataset::default().data(points).style(curve.colour);
+            match curve.pen {
+                Pen::Triangles => {
+                    dataset.marker(Marker::Custom('▲')).graph_type(GraphType::Scatter)
+                }
+                Pen::Line | Pen::Dashes(_) => {
+                    dataset.marker(Marker::Braille).graph_type(GraphType::Line)
+                }
             }
         })
         .collect();
-    let span_s = view.span_s;
     let times = [format!("-{span_s} s"), format!("-{} s", span_s / 2.0), "now".into()];
     let chart = Chart::new(datasets)
         .x_axis(Axis::default().bounds([-span_s, 0.0]).labels(times).style(Style::new().dim()))
         .y_axis(Axis::default().bounds([0.0, top]).labels(labels).style(Style::new().dim()));
     frame.render_widget(chart, area);
+}
+
+/// What is drawn of a curve: all of it, or its dashes.
+fn pieces<'a>(curve: &Curve<'a>, span_s: f64) -> Vec<Piece<'a>> {
+    let Pen::Dashes(is_drawn) = curve.pen else { return vec![curve.points.into()] };
+    let part_s = span_s / f64::from(PARTS);
+    let dash = |part: u32| {
+        let from_s = f64::from(part) * part_s - span_s;
+        let to_s = from_s + part_s;
+        let within = curve.points.iter().copied().filter(|(at, _)| from_s < *at && *at < to_s);
+        let ends = |at_s| value_at(curve.points, at_s).map(|value| (at_s, value)).into_iter();
+        ends(from_s).chain(within).chain(ends(to_s)).collect::<Points>()
+    };
+    let parts = (0..PARTS).filter(|part| is_drawn(*part));
+    parts.map(dash).filter(|dash| !dash.is_empty()).map(Cow::Owned).collect()
+}
+
+/// On the line between two points.
+fn value_at(points: &[(f64, f64)], at_s: f64) -> Option<f64> {
+    let next = points.partition_point(|point| point.0 < at_s);
+    let (to_s, to) = *points.get(next)?;
+    let (from_s, from) = match next.checked_sub(1) {
+        Some(before) => points[before],
+        None => return (to_s == at_s).then_some(to),
+    };
+    Some(from + (to - from) * (at_s - from_s) / (to_s - from_s))
 }
 
 /// The curve within the span; its last value extends to the present.
@@ -205,7 +256,7 @@ mod tests {
         for legend in [
             "192.0.2.1:40000 - 192.0.2.2:5001 at veth3  dctcp",
             "limited by the underlay's window, 10 segments, 14.1 KiB",
-            "window 14.1 KiB  cwnd 14.1 KiB  flight 14.1 KiB  srtt 1.25 ms",
+            "flight 14.1 KiB  window 14.1 KiB  cwnd 14.1 KiB  ssthresh 11.2 KiB  srtt 1.25 ms",
             "-10 s",
             "16.0 KiB",
             "1.50 ms",
@@ -214,6 +265,31 @@ mod tests {
             assert!(text.contains(legend), "{legend}:\n{text}");
         }
         assert_eq!(text.matches('▲').count(), 3, "{text}");
+    }
+
+    #[test]
+    fn curves_of_one_value_are_all_visible() {
+        let mut series = Series::thinned(0, 0.0);
+        (0..200).for_each(|step| series.note(&event(u64::from(step) * 50_000, step, 0)));
+        let flow = flow("192.0.2.1:40000", "192.0.2.2:5001");
+        let view =
+            View { flow: &flow, series: &series, now_s: 10.0, span_s: 10.0, is_paused: false };
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a terminal");
+        terminal.draw(|frame| plot_windows(&view, frame, frame.area())).expect("drawn");
+        let cells = &terminal.backend().buffer().content;
+        for (name, colour, ..) in CURVES {
+            let drawn = cells.iter().filter(|cell| cell.fg == colour).count();
+            assert!(drawn > 5, "{name}: {drawn}");
+        }
+    }
+
+    #[test]
+    fn a_dash_ends_between_two_points() {
+        let points = [(-8.0, 0.0), (0.0, 80.0)];
+        let pen = Pen::Dashes(|part| part == 20);
+        let drawn = pieces(&Curve { points: &points, colour: Color::Blue, pen }, 10.0);
+        assert_eq!(drawn, [vec![(-5.0, 30.0), (-4.75, 32.5)]]);
+        assert_eq!(pieces(&Curve { points: &[], colour: Color::Blue, pen }, 10.0).len(), 0);
     }
 
     #[test]
