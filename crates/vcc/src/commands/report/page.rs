@@ -13,13 +13,29 @@ const HEIGHT: f64 = 230.0;
 const AREA: Area = Area { left: 70.0, top: 30.0, width: WIDTH - 90.0, height: HEIGHT - 80.0 };
 const HOUR_S: i64 = 3600;
 
-/// The plots of a group: their names, the units, and the values of an hour.
-const PLOTS: [(&str, &str, fn(&Hour) -> f64); 4] = [
-    ("Goodput", "Mbit/s", |hour| hour.acked_bytes as f64 * 8.0 / 1e6 / HOUR_S as f64),
-    ("Ended connections", "in the hour", |hour| hour.connections as f64),
-    ("Retransmitted segments", "in the hour", |hour| hour.retransmissions),
-    ("Marks", "in the hour", |hour| hour.marks),
+/// A plot of a group, with a value for each hour.
+struct Plot {
+    title: &'static str,
+    unit: &'static str,
+    value: fn(&Hour) -> f64,
+}
+
+const PLOTS: [Plot; 4] = [
+    Plot { title: "Goodput", unit: "Mbit/s", value: |hour| hour.goodput_mbit_per_s() },
+    Plot { title: "Ended connections", unit: "in the hour", value: |hour| hour.connections as f64 },
+    Plot {
+        title: "Retransmitted segments",
+        unit: "in the hour",
+        value: |hour| hour.retransmissions,
+    },
+    Plot { title: "Marks", unit: "in the hour", value: |hour| hour.marks },
 ];
+
+impl Hour {
+    fn goodput_mbit_per_s(&self) -> f64 {
+        self.acked_bytes as f64 * 8.0 / 1e6 / HOUR_S as f64
+    }
+}
 
 const HEAD: &str = "\
 <!DOCTYPE html>
@@ -29,7 +45,7 @@ const HEAD: &str = "\
 <meta name=\"color-scheme\" content=\"light dark\">
 <title>vcc report</title>
 <style>
-body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 62rem; padding: 0 1rem; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; max-width: 76rem; padding: 0 1rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #8885; white-space: nowrap; }
 th:first-child, td:first-child, .text { text-align: left; }
@@ -65,7 +81,7 @@ pub fn html(report: &Report) -> String {
         let _ = writeln!(page, "<h2>{}</h2>", escaped(&sums.name));
         limits(&mut page, sums);
         page += "<div class=\"plots\">\n";
-        for plot in PLOTS {
+        for plot in &PLOTS {
             page += &drawn(sums, plot, (first, last));
         }
         page += "</div>\n";
@@ -132,11 +148,8 @@ fn limits(page: &mut String, sums: &Sums) {
 }
 
 /// Over the hours from the first to the last: one without connections is 0.
-fn drawn(
-    sums: &Sums,
-    (title, unit, value): (&str, &str, fn(&Hour) -> f64),
-    (first, last): (i64, i64),
-) -> String {
+fn drawn(sums: &Sums, plot: &Plot, (first, last): (i64, i64)) -> String {
+    let Plot { title, unit, value } = *plot;
     let hours = (first..=last).step_by(HOUR_S as usize);
     let points = hours.map(|hour| {
         let before = (hour - last) as f64 / HOUR_S as f64;
