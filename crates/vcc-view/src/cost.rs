@@ -28,6 +28,15 @@ pub struct Work {
     pub frame_ns: Option<f64>,
 }
 
+impl Cost {
+    /// Of all frames of both directions; None if that is not known.
+    pub fn work(&self) -> Option<Work> {
+        let frames_per_s = self.from_guest?.frames_per_s + self.to_guest?.frames_per_s;
+        let frame_ns = (frames_per_s > 0.0).then(|| self.cpu * 1e9 / frames_per_s);
+        Some(Work { frames_per_s, frame_ns })
+    }
+}
+
 /// What ports have cost when it began.
 pub struct CostWatch {
     at: Instant,
@@ -194,6 +203,8 @@ mod tests {
         assert_eq!(cost.from_guest, Some(from_guest));
         assert_eq!(cost.to_guest, Some(Work { frames_per_s: 1_000.0, ..from_guest }));
         assert!((cost.cpu - 600e3 / 1e9 / 2.0).abs() < 1e-12, "{cost:?}");
+        let all = cost.work().expect("frames");
+        assert!((all.frame_ns.expect("a mean") - 200.0).abs() < 1e-6, "{all:?}");
         let idle = reading(100, 1_000).until(reading(100, 1_000), SECOND).expect("a cost");
         assert_eq!(idle.from_guest, Some(Work { frames_per_s: 0.0, frame_ns: None }));
         // Nobody counted, or another program is in its place.

@@ -184,6 +184,7 @@ fn a_trial_says_what_the_underlay_would_limit() {
         assert_eq!(report["groups"][0]["name"], "port");
         assert_eq!(report["groups"][0]["underlays"][0], "dctcp");
         assert!(report["reads"].as_u64() >= Some(3), "{report}");
+        assert!(report["cost_cpu"].as_f64() >= Some(0.0), "{report}");
         let text = vcc("trial port --duration 0.2 --by tenant").well();
         assert!(
             text.contains("How the guests would have answered smaller windows is not known."),

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use vcc_command::{output, seconds};
-use vcc_view::Once;
 use vcc_view::trial::Tally;
+use vcc_view::{Cost, CostWatch, Counting, Once};
 
+use super::sources_of;
 use super::tenants::Tenants;
 use crate::interrupt;
 
@@ -53,6 +54,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
     let mut tally = Tally::default();
     let mut tenants = Tenants::ask();
+    let sources = sources_of(&arguments.devices)?;
+    let counting = Counting::begin();
+    let costs = CostWatch::begin(&sources);
     let began = Instant::now();
     let mut next = began;
     loop {
@@ -69,6 +73,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             break;
         }
     }
+    let costs: Vec<Cost> = costs.end(&sources).into_iter().flatten().collect();
+    drop(counting);
     if tally.is_empty() {
         bail!(
             "no connection in shadow mode was seen in {:.0} s: `vcc attach DEV --mode shadow`, and wait for new \
@@ -76,7 +82,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             began.elapsed().as_secs_f64()
         );
     }
-    let report = report::Report::new(&tally, arguments.by);
+    let report = report::Report::new(&tally, arguments.by, &costs);
     if arguments.json {
         output::say_json(&report)?;
     } else {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use vcc_command::table::{Align, Table};
 use vcc_view::trial::{Sums, Tally, percent};
-use vcc_view::units;
+use vcc_view::{Cost, units};
 
 use super::By;
 
@@ -13,21 +13,34 @@ pub struct Report {
     reads: u64,
     /// In other modes, at the last read.
     other_connections: usize,
+    /// Of vcc itself at the ports, as the share of one CPU; None if it cannot be read.
+    cost_cpu: Option<f64>,
+    /// The mean of a frame, of all modes and protocols.
+    cost_frame_ns: Option<f64>,
+    frames_per_s: Option<f64>,
     total: Sums,
     groups: Vec<Sums>,
 }
 
 impl Report {
-    pub fn new(tally: &Tally, by: By) -> Self {
+    /// `costs` are those of the ports.
+    pub fn new(tally: &Tally, by: By, costs: &[Cost]) -> Self {
         let groups = tally.by(|watch| match by {
             By::Port => Some(&watch.port),
             By::Rule => watch.rule.as_ref(),
             By::Tenant => watch.tenant.as_ref(),
         });
+        let work = || costs.iter().filter_map(Cost::work);
+        let frames_per_s: f64 = work().map(|work| work.frames_per_s).sum();
+        let busy_ns: f64 =
+            work().map(|work| work.frames_per_s * work.frame_ns.unwrap_or_default()).sum();
         Self {
             lasted_s: tally.lasted.as_secs_f64(),
             reads: tally.reads,
             other_connections: tally.others,
+            cost_cpu: (!costs.is_empty()).then(|| costs.iter().map(|cost| cost.cpu).sum()),
+            cost_frame_ns: (frames_per_s > 0.0).then(|| busy_ns / frames_per_s),
+            frames_per_s: (!costs.is_empty()).then_some(frames_per_s),
             total: tally.total(),
             groups,
         }
@@ -59,12 +72,24 @@ impl Report {
             others => format!("; {others} in other modes are not judged"),
         };
         format!(
-            "{}{} reads in {:.1} s{others}\n\n{}\n",
+            "{}{} reads in {:.1} s{others}\n\n{}{}\n",
             table.render(),
             self.reads,
             self.lasted_s,
+            self.cost(),
             self.total.conclusion()
         )
+    }
+
+    /// A sentence; empty if it is not known.
+    fn cost(&self) -> String {
+        let (Some(cpu), Some(frames_per_s)) = (self.cost_cpu, self.frames_per_s) else {
+            return String::new();
+        };
+        let frame = self.cost_frame_ns.map_or(String::new(), |ns| {
+            format!(", {} for each of {frames_per_s:.0} frames a second", units::NS.write(ns))
+        });
+        format!("vcc itself took {:.2} % of a CPU{frame}.\n", cpu * 100.0)
     }
 }
 
@@ -91,6 +116,7 @@ fn cells(sums: &Sums) -> [String; 13] {
 mod tests {
     use std::time::Duration;
 
+    use vcc_view::Work;
     use vcc_view::testing::shadow_flow as flow;
 
     use super::*;
@@ -103,7 +129,11 @@ mod tests {
             Duration::from_secs(2),
             &[flow("tap2", 3000, 100, 4), flow("tap9", 1000, 100, 0)],
         );
-        let report = Report::new(&tally, By::Port);
+        let work = |frames_per_s, ns| Some(Work { frames_per_s, frame_ns: Some(ns) });
+        let from_guest = work(3000.0, 100.0);
+        let to_guest = work(1000.0, 500.0);
+        let costs = [Cost { from_guest, to_guest, cpu: 800e-6 }];
+        let report = Report::new(&tally, By::Port, &costs);
         let text = report.text();
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -111,6 +141,9 @@ mod tests {
         assert_eq!(lines[2][..4], ["tap9", "dctcp", "1", "0"], "{text}");
         assert_eq!(lines[3][..4], ["all", "dctcp", "2", "1"], "{text}");
         assert!(text.contains("2 reads in 2.0 s\n"), "{text}");
+        let cost = "vcc itself took 0.08 % of a CPU, 200 ns for each of 4000 frames a second.\n";
+        assert!(text.contains(cost), "{text}");
+        assert!(!Report::new(&tally, By::Port, &[]).text().contains("vcc itself"), "unknown");
         let sentence =
             "dctcp would have limited 75.0 % of the bytes, of 1 of 2 connections, to 0.50 of what";
         assert!(text.contains(sentence), "{text}");
@@ -126,7 +159,7 @@ mod tests {
     fn no_limit_is_a_result() {
         let mut tally = Tally::default();
         tally.note(Duration::ZERO, &[flow("tap2", 0, 100, 0)]);
-        let text = Report::new(&tally, By::Tenant).text();
+        let text = Report::new(&tally, By::Tenant, &[]).text();
         assert!(text.contains("would have limited none of 1 connections"), "{text}");
         assert!(text.contains("\n-  "), "{text}");
     }
