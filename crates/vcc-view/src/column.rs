@@ -1,5 +1,7 @@
 //! The definition of a column of a table of `T`; [`crate::columns`] lists all columns.
 
+use std::cmp::Ordering;
+
 use crate::flow::FlowView;
 use crate::value::{Unit, Value};
 
@@ -117,6 +119,16 @@ impl<T> Column<T> {
 
     pub fn cell(&self, row: &T) -> String {
         self.unit.cell(&(self.value)(row))
+    }
+
+    /// Unknown values are last in both directions.
+    pub fn compare(&self, a: &T, b: &T, is_descending: bool) -> Ordering {
+        let (a, b) = ((self.value)(a), (self.value)(b));
+        match (a.is_known(), b.is_known()) {
+            (true, true) if is_descending => a.compare(&b).reverse(),
+            (true, true) => a.compare(&b),
+            (a_known, b_known) => b_known.cmp(&a_known),
+        }
     }
 
     /// Whether a word that is looked for may be in it.

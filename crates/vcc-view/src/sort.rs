@@ -37,15 +37,12 @@ impl Sort {
 
     /// Unknown values are last in both directions. Flows that are equal are ordered by their place.
     pub fn compare(&self, a: &FlowView, b: &FlowView) -> Ordering {
-        let directed = |order: Ordering| if self.is_descending { order.reverse() } else { order };
         let by_place = by_place(&a.key, &b.key);
-        let Some(column) = self.by else { return directed(by_place) };
-        let (a, b) = ((column.value)(a), (column.value)(b));
-        let by_value = match (a.is_known(), b.is_known()) {
-            (true, true) => directed(a.compare(&b)),
-            (a_known, b_known) => b_known.cmp(&a_known),
-        };
-        by_value.then(by_place)
+        match self.by {
+            Some(column) => column.compare(a, b, self.is_descending).then(by_place),
+            None if self.is_descending => by_place.reverse(),
+            None => by_place,
+        }
     }
 
     pub fn apply(&self, flows: &mut [FlowView]) {

@@ -56,6 +56,14 @@ pub struct OrderArguments {
     #[arg(long, value_name = "KEY", default_value = "place", value_parser = sort_parser())]
     sort: SortBy,
 
+    #[command(flatten)]
+    part: PartArguments,
+}
+
+/// Those that apply to any order
+#[derive(clap::Args, Clone)]
+#[command(next_help_heading = "How they are shown")]
+pub struct PartArguments {
     /// Invert the order
     #[arg(long)]
     reverse: bool,
@@ -109,12 +117,25 @@ impl PeerArguments {
 
 impl OrderArguments {
     pub fn sort(&self) -> Sort {
-        let sort = self.sort.sort();
-        if self.reverse { sort.reversed() } else { sort }
+        self.part.directed(self.sort.sort())
     }
 
     pub fn is_by_rate(&self) -> bool {
         self.sort.0.is_some_and(|column| column.unit.is_rate())
+    }
+
+    pub fn keep_first<T>(&self, rows: &mut Vec<T>) {
+        self.part.keep_first(rows);
+    }
+}
+
+impl PartArguments {
+    pub fn is_reversed(&self) -> bool {
+        self.reverse
+    }
+
+    pub fn directed(&self, sort: Sort) -> Sort {
+        if self.reverse { sort.reversed() } else { sort }
     }
 
     pub fn keep_first<T>(&self, rows: &mut Vec<T>) {
@@ -123,6 +144,10 @@ impl OrderArguments {
 }
 
 impl SortBy {
+    pub fn from_name(name: &str) -> Self {
+        Self(column(name))
+    }
+
     pub fn sort(self) -> Sort {
         Sort::natural(self.0)
     }
@@ -134,9 +159,13 @@ fn counter_parser() -> impl TypedValueParser<Value = Counter> {
 }
 
 pub fn sort_parser() -> impl TypedValueParser<Value = SortBy> {
+    PossibleValuesParser::new(sort_names()).map(|name| SortBy::from_name(&name))
+}
+
+/// What [`SortBy::from_name`] takes.
+pub fn sort_names() -> impl Iterator<Item = PossibleValue> {
     let place = PossibleValue::new(Sort::PLACE).help("by port, guest and peer");
-    let names = sortable().map(|(name, column)| value(name, column));
-    PossibleValuesParser::new(iter::once(place).chain(names)).map(|name| SortBy(column(&name)))
+    iter::once(place).chain(sortable().map(|(name, column)| value(name, column)))
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
@@ -146,7 +175,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "must be a number of 1 or more".to_owned())
 }
 
-fn value(name: &'static str, column: &Column) -> PossibleValue {
+pub fn value<T>(name: &'static str, column: &Column<T>) -> PossibleValue {
     PossibleValue::new(name).help(column.plain_help())
 }
 

@@ -598,3 +598,28 @@ fn the_guests_own_congestion_control_is_guessed() {
     let explained = files.vcc("read a.pcap --explain").well();
     assert!(explained.contains("Why this overlay"), "{explained}");
 }
+
+#[test]
+fn connections_are_sorted_by_what_a_file_shows_of_them() {
+    let files = Files::new();
+    files.write("a.pcap", &pcap(Style::default(), 1, &sawtooth()));
+    files.write("b.pcap", &capture());
+    let first = |order: &str| {
+        let text = files.vcc(&format!("read b.pcap a.pcap --json --top 1 {order}")).well();
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        document["flows"][0]["port"].as_str().expect("a name").to_owned()
+    };
+    for (order, expected) in [
+        ("--sort sent", "a.pcap"),
+        ("--sort sent --reverse", "b.pcap"),
+        ("--sort overlay", "a.pcap"),
+        ("--sort overlay --reverse", "b.pcap"),
+        ("--sort retransmissions", "b.pcap"),
+        ("", "a.pcap"),
+        ("--reverse", "b.pcap"),
+    ] {
+        assert_eq!(first(order), expected, "{order}");
+    }
+    let complaint = files.vcc("read a.pcap --sort lives").complaint(2);
+    assert!(complaint.contains("lost-upstream"), "{complaint}");
+}

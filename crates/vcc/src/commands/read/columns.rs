@@ -31,6 +31,7 @@ pub static MORE: &[Column] = &[
         |row| (row.life.began_ns / NS_PER_US).into(),
         "its first packet, since the first one of the file",
     )
+    .sort("began")
     .always(),
     Column::new(
         "Lasted",
@@ -39,6 +40,7 @@ pub static MORE: &[Column] = &[
         |row| (row.life.lasted_ns / NS_PER_US).into(),
         "the time from its first to its last packet; RATE is the mean over it",
     )
+    .sort("lasted")
     .always(),
     Column::new(
         "Sent",
@@ -47,6 +49,7 @@ pub static MORE: &[Column] = &[
         |row| row.life.sent_bytes.into(),
         "new bytes that the guest sent; a FIN counts as one",
     )
+    .sort("sent")
     .always(),
     Column::new(
         "Acknowledged",
@@ -62,6 +65,7 @@ pub static MORE: &[Column] = &[
         |row| row.life.lost_upstream_bytes.into(),
         "the part of SENT that was lost between the guest and the capture, and sent again",
     )
+    .sort("lost-upstream")
     .given(|row| row.life.lost_upstream_bytes > 0),
     Column::new(
         "Reordered",
@@ -70,6 +74,7 @@ pub static MORE: &[Column] = &[
         |row| row.life.reordered_bytes.into(),
         "the part of SENT that came behind later bytes within half a round trip",
     )
+    .sort("reordered")
     .given(|row| row.life.reordered_bytes > 0),
     Column::new(
         "Recoveries",
@@ -77,7 +82,8 @@ pub static MORE: &[Column] = &[
         Count,
         |row| u64::from(row.life.recoveries).into(),
         "how often fast recovery began",
-    ),
+    )
+    .sort("recoveries"),
     Column::new(
         "Timeouts",
         "timeouts",
@@ -85,6 +91,7 @@ pub static MORE: &[Column] = &[
         |row| u64::from(row.life.timeouts).into(),
         "how often the guest's timer went off, by its retransmissions",
     )
+    .sort("timeouts")
     .given(|row| row.life.timeouts > 0),
     Column::new(
         "Missing",
@@ -93,6 +100,7 @@ pub static MORE: &[Column] = &[
         |row| row.life.missing_bytes.into(),
         "the part of SENT that the capture itself has lost: the peer has it, and the file does not",
     )
+    .sort("missing")
     .given(|row| row.life.missing_bytes > 0),
     Column::new(
         "Beyond",
@@ -102,6 +110,7 @@ pub static MORE: &[Column] = &[
         "the share of SENT that the underlay would have delayed: it left when more was in flight than the \
          underlay's window",
     )
+    .sort("beyond")
     .always(),
     Column::new(
         "Beyond, time",
@@ -117,6 +126,7 @@ pub static MORE: &[Column] = &[
         |row| (row.life.stalls.total_ns / NS_PER_US).into(),
         "the time of all stalls: silences of 200 ms and two round trips or more, while an answer was awaited",
     )
+    .sort("stalled")
     .given(|row| row.life.stalls.count > 0),
     Column::new(
         "Stalls",
@@ -131,7 +141,8 @@ pub static MORE: &[Column] = &[
         Us,
         |row| row.life.stalls.longest.map(|stall| stall.lasted_ns / NS_PER_US).into(),
         "the longest of them",
-    ),
+    )
+    .sort("longest-stall"),
     Column::new(
         "Cause of the longest stall",
         "longest_stall_cause",
@@ -146,6 +157,7 @@ pub static MORE: &[Column] = &[
         |row| row.mostly_limited_by().into(),
         "what LIMITED-BY said for most of the time",
     )
+    .sort("mostly")
     .always(),
     Column::new(
         "Overlay",
@@ -155,6 +167,7 @@ pub static MORE: &[Column] = &[
         "the guest's own congestion control, by its behaviour, as `vcc guests` guesses it; of the first 1000 \
          connections of a file",
     )
+    .sort("overlay")
     .given(|row| row.guess.as_ref().is_some_and(|guess| guess.class != Class::Unknown)),
     Column::new(
         "Confidence",

@@ -6,6 +6,7 @@ mod follow;
 mod guesses;
 mod guest;
 mod hosts;
+mod order;
 mod picture;
 mod progress;
 mod report;
@@ -27,12 +28,13 @@ use vcc_view::Filter;
 use super::flows::table;
 use super::flows::watch::Screen;
 use super::policy;
-use super::selection::{OrderArguments, PeerArguments};
+use super::selection::PeerArguments;
 use crate::interrupt;
 use columns::{MORE, Row};
 use file::{Input, Outcome};
 use follow::Growing;
 use guest::Guest;
+use order::Order;
 use picture::Picture;
 use progress::Progress;
 
@@ -100,7 +102,7 @@ pub struct Arguments {
     since: Option<Duration>,
 
     #[command(flatten)]
-    order: Box<OrderArguments>,
+    order: Box<Order>,
 
     /// Show all columns
     #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = "How they are shown")]
@@ -225,11 +227,10 @@ impl View<'_> {
         let by_rule = self.policy.map(|policy| report::rules(policy, &rows));
         let mut pairs = arguments.hosts.then(|| hosts::pairs(&rows));
         if let Some(pairs) = &mut pairs {
-            arguments.order.keep_first(pairs);
+            arguments.order.part.keep_first(pairs);
         }
-        let sort = arguments.order.sort();
-        rows.sort_by(|one, other| sort.compare(&one.flow, &other.flow));
-        arguments.order.keep_first(&mut rows);
+        rows.sort_by(|one, other| arguments.order.compare(one, other));
+        arguments.order.part.keep_first(&mut rows);
         if arguments.json {
             let flows = pairs.is_none().then_some(&rows[..]);
             let document = report::Document { files, flows, hosts: pairs.as_deref() };
