@@ -2,12 +2,17 @@
 
 use std::ops::Range;
 
+use vcc_domain::TcpHeader;
+
 use crate::link::Link;
 use crate::replay::whole;
 use crate::segment::Segment;
 
 /// More than any device passes at once, a super-segment of BIG TCP included.
 pub(crate) const PACKET_MAX_BYTES: u32 = 1 << 20;
+
+/// Of a TCP header without options.
+const TCP_HEADER_BYTES: usize = 20;
 
 /// An interface at which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +39,13 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// None if it has no TCP header, is a fragment, or was cut within its headers.
+    /// None if it is not TCP, is a fragment behind the first, or was cut before the end of the TCP header
+    /// without options. With a header that was cut, the segment's payload is not known.
     pub fn segment(&mut self) -> Option<Segment> {
         let captured_bytes = self.frame.len();
         let frame = whole(self);
-        let header = frame.tcp_header().filter(|header| header.end <= captured_bytes);
+        let is_there = |header: &TcpHeader| header.at + TCP_HEADER_BYTES <= captured_bytes;
+        let header = frame.tcp_header().filter(is_there);
         let segment = header.map(|header| Segment::read(&frame, &header));
         self.frame = frame.bytes;
         self.frame.truncate(captured_bytes);

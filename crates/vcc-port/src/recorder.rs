@@ -35,6 +35,13 @@ pub enum RecordedSide {
 impl RecordedSide {
     pub const BOTH: [Self; 2] = [Self::Guest, Self::Fabric];
 
+    /// Is a program of this name one of a recording?
+    pub(crate) fn has_program(name: &str) -> bool {
+        let programs =
+            Hook::BOTH.into_iter().flat_map(|hook| Self::BOTH.map(|it| it.program(hook)));
+        programs.into_iter().any(|(program, _)| program == name)
+    }
+
     /// At a hook, the program of this side, and where it runs.
     fn program(self, hook: Hook) -> (&'static str, Beside) {
         match (self, hook) {
@@ -63,7 +70,7 @@ pub struct RecorderOptions {
 /// A packet of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedPacket {
-    /// Since 1970.
+    /// Since 1970, by the clock as it was when the recording began.
     pub time: Duration,
     /// The place of its port among those that are recorded.
     pub port: usize,
@@ -94,8 +101,20 @@ struct RecordedPort {
 struct Batch {
     packets: VecDeque<RecordedPacket>,
     bytes: usize,
-    /// Between CLOCK_MONOTONIC and the time since 1970, when it was read.
+    /// Between CLOCK_MONOTONIC and the time since 1970, when the recording began.
     since_1970: Duration,
+}
+
+/// Of several readings of both clocks, the one in which least time passed in between.
+fn monotonic_since_1970() -> Duration {
+    let reading = || {
+        let before = monotonic();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let passed = monotonic() - before;
+        (passed, now.saturating_sub(before + passed / 2))
+    };
+    let least = (0..5).map(|_| reading()).min();
+    least.map_or(Duration::ZERO, |(_, since_1970)| since_1970)
 }
 
 impl Recorder {
@@ -115,7 +134,8 @@ impl Recorder {
         let bytes = options.buffer_bytes;
         let packets = MapHandle::create(MapType::RingBuf, Some(RING), 0, 0, bytes, &map_options);
         let packets = packets.map_err(failed)?;
-        let batch = Rc::new(RefCell::new(Batch::default()));
+        let since_1970 = monotonic_since_1970();
+        let batch = Rc::new(RefCell::new(Batch { since_1970, ..Batch::default() }));
         let mut builder = RingBufferBuilder::new();
         let into = Rc::clone(&batch);
         builder.add(&packets, move |bytes| into.borrow_mut().take(bytes)).map_err(failed)?;
@@ -131,9 +151,6 @@ impl Recorder {
         if let Some(packet) = self.received_already() {
             return Ok(Some(packet));
         }
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.batch.borrow_mut().since_1970 =
-            since_1970.unwrap_or_default().saturating_sub(monotonic());
         match self.ring.poll_raw(timeout) {
             // The batch is full.
             status if status >= 0 || status == -libc::ENOBUFS || status == -libc::EINTR => {

@@ -530,7 +530,7 @@ fn both_files_are_needed_and_read_as_far_as_possible() {
     let complaint = files.vcc("read --both - -").complaint(1);
     assert!(complaint.contains("name a file for one of them"), "{complaint}");
     let complaint = files.vcc("read --both guest.pcap").complaint(1);
-    assert!(complaint.contains("has not both sides of a port"), "{complaint}");
+    assert!(complaint.contains("does not have both sides of a port"), "{complaint}");
     let complaint = files.vcc("read guest.pcap --device tap1").complaint(1);
     assert!(complaint.contains("add --policy FILE"), "{complaint}");
     for (arguments, expected) in [

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, pins};
+use crate::{Error, RecordedSide, Result, pins};
 
 /// The programs at a hook, in the order in which they run.
 pub(crate) struct Chain {
@@ -35,7 +35,10 @@ impl Chain {
     fn read(device: &Device, hook: Hook, pinned: Option<u32>) -> Result<Self> {
         let doing = || format!("read what is attached to `{}`", device.name);
         let ids = tcx::attached(device.ifindex, hook).map_err(|e| Error::system(doing(), e))?;
-        let programs: Vec<Attached> = ids.program_ids.into_iter().map(Attached::from_id).collect();
+        let programs = ids.program_ids.into_iter().map(Attached::from_id);
+        // Those of a recording change nothing, and end with it.
+        let is_other = |it: &Attached| !it.name.as_deref().is_some_and(RecordedSide::has_program);
+        let programs: Vec<Attached> = programs.filter(is_other).collect();
         let names = [hook.program_name(), hook.detour_program_name()];
         let is_ours = |program: &Attached| {
             let name = program.name.as_deref();

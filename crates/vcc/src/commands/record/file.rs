@@ -1,8 +1,9 @@
 //! The file of a recording.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -12,11 +13,13 @@ use vcc_capture::{PortSide, Statistics, Way, Writer, Written};
 use vcc_command::version;
 use vcc_port::{RecordedPacket, RecordedSide};
 
+use crate::interrupt;
+
 const FAILED: &str = "cannot write the recording";
 
 /// An interface for each side of each port, in which a packet is found by its port and side.
 pub struct RecordingFile {
-    writer: Writer<Counting<BufWriter<Box<dyn Write>>>>,
+    writer: Writer<Counting<BufWriter<Interruptible>>>,
     interfaces: Vec<Interface>,
     max_bytes: Option<u64>,
     is_file: bool,
@@ -26,20 +29,39 @@ struct Interface {
     port: usize,
     side: RecordedSide,
     number: u32,
+    /// That were written.
     packets: u64,
+    /// That were read, whether they were wanted or not.
+    received: u64,
+    lost: u64,
 }
 
 impl RecordingFile {
     /// Without a path, it is stdout.
-    pub fn open(path: Option<&Path>, max_bytes: Option<u64>) -> anyhow::Result<Self> {
-        let to: Box<dyn Write> = match path {
-            Some(path) => Box::new(create(path)?),
-            None if io::stdout().is_terminal() => {
-                bail!("a capture is no text for a terminal: give --output FILE, or pipe it")
+    ///
+    /// # Errors
+    /// That is a terminal, or the file's directory does not exist.
+    pub fn require(path: Option<&Path>) -> anyhow::Result<()> {
+        match path {
+            Some(path) => {
+                let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+                let directory = directory.unwrap_or(Path::new("."));
+                let failed = || format!("cannot write {}", path.display());
+                fs::metadata(directory).with_context(failed).map(drop)
             }
-            None => Box::new(io::stdout()),
+            None if io::stdout().is_terminal() => {
+                bail!("a terminal cannot show a capture: give --output FILE, or pipe it")
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub fn open(path: Option<&Path>, max_bytes: Option<u64>) -> anyhow::Result<Self> {
+        let to = match path {
+            Some(path) => create(path)?,
+            None => File::from(io::stdout().as_fd().try_clone_to_owned().context(FAILED)?),
         };
-        let to = Counting { to: BufWriter::new(to), bytes: 0 };
+        let to = Counting { to: BufWriter::new(Interruptible(to)), bytes: 0 };
         let writer = Writer::begin(to, &format!("vcc {}", version())).context(FAILED)?;
         Ok(Self { writer, interfaces: Vec::new(), max_bytes, is_file: path.is_some() })
     }
@@ -59,15 +81,27 @@ impl RecordingFile {
                 };
                 let number = self.writer.interface(&name, description, kept_max_bytes);
                 let number = number.context(FAILED)?;
-                self.interfaces.push(Interface { port, side, number, packets: 0 });
+                let (packets, received, lost) = Default::default();
+                self.interfaces.push(Interface { port, side, number, packets, received, lost });
             }
         }
         self.flush()
     }
 
-    pub fn packet(&mut self, packet: &RecordedPacket) -> anyhow::Result<()> {
+    /// Counts a packet that may be written.
+    pub fn note_received(&mut self, packet: &RecordedPacket) {
+        if let Some(interface) = self.interface(packet) {
+            interface.received += 1;
+        }
+    }
+
+    fn interface(&mut self, packet: &RecordedPacket) -> Option<&mut Interface> {
         let is_its = |it: &&mut Interface| (it.port, it.side) == (packet.port, packet.side);
-        let interface = self.interfaces.iter_mut().find(is_its).context("no such interface")?;
+        self.interfaces.iter_mut().find(is_its)
+    }
+
+    pub fn packet(&mut self, packet: &RecordedPacket) -> anyhow::Result<()> {
+        let interface = self.interface(packet).context("no such interface")?;
         interface.packets += 1;
         let written = Written {
             interface: interface.number,
@@ -79,11 +113,22 @@ impl RecordingFile {
         self.writer.packet(written).context(FAILED)
     }
 
-    /// `lost`: for each interface, the packets that were not recorded.
-    pub fn end(&mut self, lost: &[((usize, RecordedSide), u64)]) -> anyhow::Result<()> {
+    /// Takes the number of packets of each interface that were not read. Returns their sum.
+    pub fn note_lost(
+        &mut self,
+        lost: impl Fn(usize, RecordedSide) -> Result<u64, vcc_port::Error>,
+    ) -> Result<u64, vcc_port::Error> {
+        for interface in &mut self.interfaces {
+            interface.lost = lost(interface.port, interface.side)?;
+        }
+        Ok(self.interfaces.iter().map(|interface| interface.lost).sum())
+    }
+
+    pub fn end(&mut self) -> anyhow::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        for (interface, (_, lost)) in self.interfaces.iter().zip(lost) {
-            let statistics = Statistics { received: interface.packets + lost, lost: *lost };
+        for interface in &self.interfaces {
+            let Interface { received, lost, .. } = *interface;
+            let statistics = Statistics { received: received + lost, lost };
             self.writer.statistics(interface.number, now, statistics).context(FAILED)?;
         }
         self.flush()
@@ -127,9 +172,36 @@ fn face(side: RecordedSide) -> Face {
 
 /// Readable by the owner alone, because it has what guests send.
 fn create(path: &Path) -> anyhow::Result<File> {
+    let failed = || format!("cannot write {}", path.display());
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.open(path).with_context(|| format!("cannot write {}", path.display()))
+    let file =
+        options.write(true).create(true).mode(OWNER_ALONE).open(path).with_context(failed)?;
+    if file.metadata().with_context(failed)?.is_file() {
+        // It may have been there, with another mode.
+        file.set_permissions(Permissions::from_mode(OWNER_ALONE)).with_context(failed)?;
+        file.set_len(0).with_context(failed)?;
+    }
+    Ok(file)
+}
+
+const OWNER_ALONE: u32 = 0o600;
+
+/// A writer that a signal ends while its reader does not read.
+struct Interruptible(File);
+
+impl Write for Interruptible {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted && interrupt::came() => {
+                Err(io::Error::other("a signal came while its reader was not reading"))
+            }
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Counts what is written.

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
 
-    /// Write to FILE, which its owner alone may read [default: stdout, if it is no terminal]
+    /// Write to FILE, which its owner alone may read; - is stdout, as without the option
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -41,7 +41,7 @@ pub struct Arguments {
 
     /// Keep at most BYTES of each packet
     #[arg(long, value_name = "BYTES", default_value_t = Recorder::KEPT_MAX_BYTES,
-          value_parser = clap::value_parser!(u32).range(64..=i64::from(Recorder::KEPT_MAX_BYTES)))]
+          value_parser = clap::value_parser!(u32).range(96..=i64::from(Recorder::KEPT_MAX_BYTES)))]
     snaplen: u32,
 
     /// Room for packets that are not written yet: a power of two
@@ -102,29 +102,32 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         buffer_bytes: arguments.buffer_mib << 20,
     };
     let max_bytes = arguments.max_mib.map(|mib| mib << 20);
-    let mut file = RecordingFile::open(arguments.output.as_deref(), max_bytes)?;
     interrupt::listen()?;
+    let path = arguments.output.as_deref().filter(|path| path.as_os_str() != "-");
+    RecordingFile::require(path)?;
     let mut recorder = Recorder::start(&ports, &options)?;
+    // A recording that is there stays if this one cannot begin.
+    let mut file = RecordingFile::open(path, max_bytes)?;
     let result = file
         .begin(&devices, &sides, arguments.snaplen)
         .and_then(|()| record(&ports, &mut recorder, &mut file, arguments));
-    let ended = match result {
-        Err(error) if file.has_no_reader(&error) => None,
-        result => Some(result?),
-    };
-    let lost = lost(&recorder, &devices, &sides)?;
-    if ended.is_some() {
-        file.end(&lost)?;
-    }
-    if let Some(path) = &arguments.output {
+    let lost = file.note_lost(|port, side| recorder.lost(port, side))?;
+    let result = result.and_then(|ended| file.end().map(|()| ended));
+    if let Some(path) = path {
         output::say(&format!("{}: {}\n", path.display(), file.summary(&devices)));
     }
-    if let Some(Ended::Detached) = ended {
-        output::complain("a port was detached, or its device has gone: the recording has ended");
+    if lost > 0 {
+        output::complain(&missing(lost));
     }
-    match lost.iter().map(|(_, lost)| lost).sum() {
-        0 => {}
-        lost => output::complain(&missing(lost)),
+    match result {
+        Err(error) if file.has_no_reader(&error) => {}
+        result => {
+            if let Ended::Detached = result? {
+                output::complain(
+                    "a port was detached, or its device has gone: the recording has ended",
+                );
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -192,6 +195,7 @@ fn record(
             packet = recorder.next(left.min(LOOK))?;
         }
         let Some(mut packet) = packet else { continue };
+        file.note_received(&packet);
         if wanted.admits(&mut packet) {
             file.packet(&packet)?;
         }
@@ -206,20 +210,10 @@ fn are_attached(ports: &[Port]) -> Result<bool, vcc_port::Error> {
     ports.iter().try_fold(true, |all, port| Ok(all && port.is_attached()?))
 }
 
-/// For each interface, in the order of the file, its port and side, and the packets that were not recorded.
-fn lost(
-    recorder: &Recorder,
-    devices: &[&str],
-    sides: &[RecordedSide],
-) -> anyhow::Result<Vec<((usize, RecordedSide), u64)>> {
-    let places = (0..devices.len()).flat_map(|port| sides.iter().map(move |side| (port, *side)));
-    places.map(|(port, side)| Ok(((port, side), recorder.lost(port, side)?))).collect()
-}
-
 fn missing(lost: u64) -> String {
     format!(
-        "{lost} packets are missing: they came faster than they could be written. A smaller \
-         --snaplen, one --side or a larger --buffer-mib keeps more"
+        "{lost} packets of all that passed are missing: they came faster than they could be read. A \
+         smaller --snaplen, one --side or a larger --buffer-mib keeps more"
     )
 }
 

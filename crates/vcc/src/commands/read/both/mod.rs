@@ -81,7 +81,7 @@ fn recorded_device(path: &Path, arguments: &Arguments) -> anyhow::Result<String>
     let devices = recorded_devices(reader).map_err(|problem| anyhow!("{name}, {problem}"))?;
     match (&devices[..], &arguments.device) {
         ([], _) => bail!(
-            "{name} has not both sides of a port: name two files, or record with `vcc record`"
+            "{name} does not have both sides of a port: name two files, or record with `vcc record`"
         ),
         (_, Some(device)) if devices.contains(device) => Ok(device.clone()),
         (_, Some(device)) => bail!("{name} has no port {device}, but {}", devices.join(", ")),
