@@ -47,7 +47,9 @@ pub fn assert_asks(expression: &str) -> BTreeSet<&str> {
         let metric = metric(name).unwrap_or_else(|| panic!("{name} is no metric: {expression}"));
         let only_grows = metric.kind != Kind::Gauge;
         let before = &expression[..at];
-        let grows = before.ends_with("rate(") || before.ends_with("increase(");
+        // With an offset, an expression compares by itself.
+        let grows = ["rate(", "increase("].iter().any(|function| before.ends_with(function))
+            || (only_grows && expression.contains(" offset "));
         assert_eq!(only_grows, grows, "{name}: {expression}");
         let matchers = expression[at + name.len()..].strip_prefix('{');
         let matchers = matchers.and_then(|rest| rest.split_once('}')).map_or("", |it| it.0);
