@@ -77,17 +77,18 @@ if [ "${1-}" = release ]; then
 fi
 # Used by tests only: a browser for the live page and the lab's report, linters for scripts and
 # package, readers for man pages and completions, readers of container images, QEMU for a guest behind
-# `vcc domain`, and with busybox and xz for Debian's kernels, Open vSwitch for a port of it. Tests whose
-# tool is missing are skipped.
+# `vcc domain`, and with busybox and xz for Debian's kernels, Open vSwitch for a port of it, Prometheus'
+# promtool for the alerts. Tests whose tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
 	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
 		python3-venv qemu-system-x86 busybox-static xz-utils skopeo umoci; do
 		is_installed "$package" || wanted="$wanted $package"
 	done
-	# Its package starts a service where systemd runs.
-	[ -d /run/systemd/system ] || is_installed openvswitch-switch ||
-		wanted="$wanted openvswitch-switch"
+	# Their packages start a service where systemd runs.
+	for package in openvswitch-switch prometheus; do
+		[ -d /run/systemd/system ] || is_installed "$package" || wanted="$wanted $package"
+	done
 	# Any chromium in PATH will do.
 	if command -v chromium >/dev/null; then
 		wanted=$(echo "$wanted" | sed 's/ chromium//')

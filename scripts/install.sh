@@ -153,6 +153,10 @@ install_operator() {
 		[ ! -e "$dashboard" ] || put 644 "$dashboard" "$share/vcc/grafana/${dashboard##*/}"
 	done
 
+	sed "s|file:/usr/share/doc/vcc/|file:$doc/|; s|/usr/share/vcc/|$share/vcc/|" \
+		packaging/prometheus/vcc.rules.yml >"$work/vcc.rules.yml"
+	put 644 "$work/vcc.rules.yml" "$share/vcc/prometheus/vcc.rules.yml"
+
 	put 644 README.md "$doc/README.md"
 	put 644 CHANGELOG.md "$doc/CHANGELOG.md"
 	for page in docs/*.md docs/images/* docs/policy.schema.json experiments/README.md; do
@@ -167,6 +171,7 @@ install_operator() {
 		put "$mode" "$example" "$doc/$example"
 	done
 	put 644 "$work/policy.toml" "$doc/packaging/policy.toml"
+	put 644 "$work/vcc.rules.yml" "$doc/packaging/prometheus/vcc.rules.yml"
 	unlink_dead "$doc"
 }
 

@@ -124,6 +124,9 @@ schema=$(sed -n '1s/^#:schema //p' "$root/etc/vcc/policy.toml")
 page=$(grep -o '/usr/share/[^ ]*\.md' "$root/etc/vcc/policy.toml")
 [ -s "$root$page" ] || fail "the policy refers to '$page', which is missing"
 scripts/test/links.sh "$root/usr/share/doc/vcc" || fail 'pages have dead links'
+rules=$root/usr/share/vcc/prometheus/vcc.rules.yml
+page=$(sed -n 's|.*runbook_url: file:\([^#]*\)#alerts$|\1|p' "$rules" | head -n 1)
+[ -s "$root$page" ] || fail "the alerts refer to '$page', which is missing"
 chart=$root/usr/share/doc/vcc/packaging/kubernetes/chart
 diff -r packaging/kubernetes/chart "$chart" >"$work/said" || fail "the chart is not whole: $(cat "$work/said")"
 inside dpkg --verify vcc | grep . && fail 'installed files differ from the package'

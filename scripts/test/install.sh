@@ -24,6 +24,7 @@ for file in bin/vcc bin/vcc-lab share/man/man8/vcc-lab.8.gz share/man/man8/vcc-l
 	share/fish/vendor_completions.d/vcc-lab.fish share/man/man8/vcc.8.gz share/man/man8/vcc-attach.8.gz share/vcc/policy.schema.json \
 	share/bash-completion/completions/vcc share/zsh/site-functions/_vcc \
 	share/fish/vendor_completions.d/vcc.fish share/doc/vcc/README.md share/doc/vcc/docs/policy.md \
+	share/vcc/prometheus/vcc.rules.yml share/vcc/grafana/vcc.json \
 	bin/vcc-guest share/man/man8/vcc-guest.8.gz share/man/man8/vcc-guest-flood.8.gz \
 	share/bash-completion/completions/vcc-guest share/doc/vcc-guest/vcc-guest.md; do
 	[ -s "$DESTDIR$PREFIX/$file" ] || fail "$file is missing"
@@ -39,6 +40,8 @@ for unit in packaging/*.service; do
 	page=$(sed -n 's/^Documentation=file://p' "$unit")
 	[ -z "$page" ] || [ -s "$DESTDIR$page" ] || fail "the unit refers to $page, which is missing"
 done
+grep -q "runbook_url: file:$PREFIX/share/doc/vcc/docs/troubleshooting.md#" \
+	"$DESTDIR$PREFIX/share/vcc/prometheus/vcc.rules.yml" || fail 'the alerts refer to another page'
 unit=$DESTDIR$PREFIX/lib/systemd/system/vcc-guest.service
 for line in "ExecStart=$PREFIX/bin/vcc-guest flood" "ExecStop=$PREFIX/bin/vcc-guest remove"; do
 	grep -qx "$line" "$unit" || fail "the guests' unit lacks $line"

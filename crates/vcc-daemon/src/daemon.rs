@@ -481,6 +481,7 @@ impl Daemon {
             warnings: problems::host_devices(&self.ports).map(|it| it.what).into_iter().collect(),
             rejected_requests: self.abuse.count(),
             tables_bytes: self.ports.host().tables_bytes().ok(),
+            listen: self.web.as_ref().map(Server::address),
             records: self.options.records.as_ref().zip(self.records.as_ref()).map(
                 |(options, tally)| RecordsStatus {
                     target: options.target.to_string(),

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 use vcc_policy::Surface;
 
 use crate::commands::{
-    attach, detach, doctor, domain, emit, explain, export, flows, generate, guests, import, policy,
-    ports, read, record, report, run, status, top, trace, trial, underlay, upgrade,
+    attach, bundle, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
+    policy, ports, read, record, report, run, status, top, trace, trial, underlay, upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -54,6 +54,7 @@ pub enum Command {
     Policy(policy::Arguments),
     Underlay(underlay::Arguments),
     Explain(explain::Arguments),
+    Bundle(bundle::Arguments),
 }
 
 /// The message about a former option of `vcc attach`. Former names are no hidden arguments: shell

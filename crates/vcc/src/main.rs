@@ -58,6 +58,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Domain(arguments) => commands::domain::run(&arguments),
         Command::Policy(arguments) => commands::policy::run(&arguments),
         Command::Underlay(arguments) => commands::underlay::run(&arguments),
+        Command::Bundle(arguments) => commands::bundle::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
     }
 }

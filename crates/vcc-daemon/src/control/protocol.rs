@@ -1,6 +1,7 @@
 //! The protocol of the control socket: one JSON object per line, a request and its answer. Spaces
 //! may precede the answer: a busy daemon sends them as signs of life.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,9 @@ pub struct Status {
     /// The kernel's memory of the tables of all ports; none if it cannot be read.
     #[serde(default)]
     pub tables_bytes: Option<u64>,
+    /// Where metrics, health and the page are served; none if they are not.
+    #[serde(default)]
+    pub listen: Option<SocketAddr>,
     /// None if connections are not recorded.
     #[serde(default)]
     pub records: Option<RecordsStatus>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde::Serialize;
 use vcc_command::output;
 use vcc_command::seconds;
-use vcc_port::coexistence::{self, Finding, Severity};
+use vcc_port::coexistence::{self, Around, Finding, Severity};
 use vcc_port::doctor::{self, Check, Need};
 use vcc_port::{Error, Port, SharedPolicy};
 
@@ -82,24 +82,21 @@ fn look_at(device: &str, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         output::say_json(&DeviceReport { device, unknown_dropped_in_s, findings })?;
     } else {
-        output::say(&report_of(device, &findings));
-        let unknown = "data of connections that the port does not know";
-        match unknown_dropped_in_s {
-            None => {}
-            Some(0) => output::say(&format!("Dropped, as a rule polices: {unknown}.\n")),
-            Some(seconds) => output::say(&format!(
-                "Dropped in {seconds} s, as a rule polices: {unknown} ({PAGE}).\n"
-            )),
-        }
+        output::say(&report_of(device, &findings, unknown_dropped_in_s));
     }
     Ok(code(harmless))
+}
+
+/// About the device of a port, without watching its packets.
+pub fn report_of_port(around: &Around, device: &str) -> anyhow::Result<String> {
+    Ok(report_of(device, &around.findings(device)?, unknown_dropped_in_s(device)?))
 }
 
 fn code(well: bool) -> ExitCode {
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn report_of(device: &str, findings: &[Finding]) -> String {
+fn report_of(device: &str, findings: &[Finding], unknown_dropped_in_s: Option<u32>) -> String {
     let mut text = format!("On {device}:\n");
     for Finding { kind, severity, found, meaning, remedy } in findings {
         let severity = match severity {
@@ -118,10 +115,18 @@ fn report_of(device: &str, findings: &[Finding]) -> String {
         (0, 0) => "Nothing is in the way.\n".to_owned(),
         (problems, warnings) => format!("Problems: {problems}, warnings: {warnings}.\n"),
     };
+    let unknown = "data of connections that the port does not know";
+    match unknown_dropped_in_s {
+        None => {}
+        Some(0) => text += &format!("Dropped, as a rule polices: {unknown}.\n"),
+        Some(seconds) => {
+            text += &format!("Dropped in {seconds} s, as a rule polices: {unknown} ({PAGE}).\n");
+        }
+    }
     text
 }
 
-fn report(checks: &[Check]) -> String {
+pub fn report(checks: &[Check]) -> String {
     let mut text = String::new();
     for (need, title) in [(Need::Attach, "To attach to ports"), (Need::Lab, "For the lab")] {
         text += &format!("{title}:\n");

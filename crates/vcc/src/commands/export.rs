@@ -1,15 +1,13 @@
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tempfile::NamedTempFile;
 use vcc_command::output;
 use vcc_command::version;
 use vcc_engine::export::{self, Connection};
 use vcc_port::Flow;
 
-use super::port_of;
+use super::{port_of, private_file};
 
 /// Export the connections of a guest, for the host that it moves to
 ///
@@ -36,19 +34,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let connections: Vec<Connection> = port.flows()?.into_iter().map(connection).collect();
     let text = export::write(&writer, port.device(), &connections);
     match &arguments.file {
+        // It has the ends of all connections.
         Some(file) => {
-            write(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
+            private_file::write(file, text.as_bytes())
+                .with_context(|| format!("cannot write {}", file.display()))?;
         }
         None => output::say(&text),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes all or nothing, readable by the owner alone: the file has the ends of all connections.
-fn write(file: &Path, text: &str) -> io::Result<()> {
-    let directory = file.parent().filter(|it| !it.as_os_str().is_empty());
-    let mut new = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(file).map(drop).map_err(|error| error.error)
 }

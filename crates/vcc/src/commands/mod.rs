@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod attach;
+pub mod bundle;
 pub mod detach;
 pub mod doctor;
 pub mod domain;
@@ -13,6 +14,7 @@ pub mod guests;
 pub mod import;
 pub mod policy;
 pub mod ports;
+mod private_file;
 pub mod read;
 pub mod record;
 pub mod report;

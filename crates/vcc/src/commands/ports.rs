@@ -35,12 +35,30 @@ struct Document<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let Ports { ports, remarks } = read(arguments.cost)?;
+    remarks.iter().for_each(|remark| output::complain(remark));
+    if arguments.json {
+        output::say_json(&documents(&ports))?;
+    } else {
+        output::say(&report(&ports));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The ports of this host, and what is to be remarked on them.
+pub struct Ports {
+    pub ports: Vec<PortView>,
+    pub remarks: Vec<String>,
+}
+
+/// `cost`: how long to measure what vcc itself costs.
+pub fn read(cost: Option<Duration>) -> anyhow::Result<Ports> {
     sweep()?;
     let sources = Source::list()?;
     let cpus = CpuWatch::begin(&sources);
-    cpus.problems().iter().for_each(|problem| output::complain(problem));
-    let costs = arguments.cost.map(|_| (Counting::begin(), CostWatch::begin(&sources)));
-    let wait = arguments.cost.or_else(|| cpus.sees_any().then_some(READ_EVERY));
+    let mut remarks = cpus.problems().to_vec();
+    let costs = cost.map(|_| (Counting::begin(), CostWatch::begin(&sources)));
+    let wait = cost.or_else(|| cpus.sees_any().then_some(READ_EVERY));
     if let Some(wait) = wait {
         interrupt::wait(wait);
     }
@@ -52,7 +70,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
     for (port, cost) in ports.iter_mut().zip(costs.into_iter().flatten()) {
         if cost.is_none() && port.shown_at.is_none() {
-            output::complain(&format!(
+            remarks.push(format!(
                 "{}: what it costs cannot be read: run as root, or with CAP_SYS_ADMIN",
                 port.port
             ));
@@ -65,7 +83,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         sources.iter().partition(|source| matches!(source, Source::Kernel(_)));
     for tap in served.iter().map(|source| source.device()) {
         if kernel.iter().any(|source| source.device() == tap) {
-            output::complain(&format!(
+            remarks.push(format!(
                 "{tap} is served by `vcc domain` and a port in the kernel, so its connections are \
                  translated twice: `vcc detach {tap}`"
             ));
@@ -73,16 +91,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     for PortView { port, unpromised, .. } in &ports {
         if let Some(why) = unpromised {
-            output::complain(&format!("{port}: makes no promises, as under hold: {why}"));
+            remarks.push(format!("{port}: makes no promises, as under hold: {why}"));
         }
     }
-    if arguments.json {
-        let documents: Vec<Document> = ports.iter().map(Document::new).collect();
-        output::say_json(&documents)?;
-    } else {
-        output::say(&report(&ports));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Ports { ports, remarks })
+}
+
+/// For JSON.
+pub fn documents(ports: &[PortView]) -> impl Serialize {
+    ports.iter().map(Document::new).collect::<Vec<_>>()
 }
 
 fn view(
@@ -107,7 +124,7 @@ impl<'a> Document<'a> {
     }
 }
 
-fn report(ports: &[PortView]) -> String {
+pub fn report(ports: &[PortView]) -> String {
     let mut text = String::new();
     for port in ports {
         let cell = |key| cell(PORT_COLUMNS, port, key);

@@ -20,12 +20,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let status = match daemon().status() {
-        Err(error @ ClientError::NoDaemon { .. }) if vcc_port::are_wheels_still()? => {
-            bail!("{error}; until then, ended connections of this host's ports are not removed")
-        }
-        status => status?,
-    };
+    let status = ask()?;
     if arguments.json {
         output::say_json(&status)?;
     } else {
@@ -34,7 +29,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(status: &Status) -> String {
+/// The daemon's.
+pub fn ask() -> anyhow::Result<Status> {
+    match daemon().status() {
+        Err(error @ ClientError::NoDaemon { .. }) if vcc_port::are_wheels_still()? => {
+            bail!("{error}; until then, ended connections of this host's ports are not removed")
+        }
+        status => Ok(status?),
+    }
+}
+
+pub fn report(status: &Status) -> String {
     let Status { version, pid, policy, epoch, ports, problems, .. } = status;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let up = age(now.saturating_sub(status.since_unix_s));

@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use vcc_command::output;
-use vcc_daemon::{Client, RuntimeDir, counted, read_policy};
+use vcc_daemon::{Client, PolicyInForce, RuntimeDir, counted, read_policy};
 use vcc_policy::{Policy, Problem};
 
 pub use rules::rules_of;
+pub use show::report;
 
 /// Check, show or apply a policy: the rules that choose an underlay for each connection
 #[derive(clap::Args)]
@@ -43,16 +44,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// The policy in a file; without one, what the daemon has in force.
 pub fn read_or_ask(path: Option<&Path>) -> anyhow::Result<Policy> {
-    let Some(path) = path else {
-        let in_force = daemon().policy()?;
-        let parsed = Policy::parse(&in_force.text, &in_force.file_name);
-        // The daemon accepted it, so an error means that the daemon is of another version.
-        return parsed.map(|checked| checked.policy).map_err(|wrong| {
-            complain(&wrong.problems);
-            anyhow!("the daemon is of another version, and its policy is invalid for this one: restart the daemon")
-        });
-    };
-    read(path)
+    match path {
+        Some(path) => read(path),
+        None => parse(&daemon().policy()?),
+    }
+}
+
+/// A policy that a daemon has in force.
+pub fn parse(in_force: &PolicyInForce) -> anyhow::Result<Policy> {
+    let parsed = Policy::parse(&in_force.text, &in_force.file_name);
+    // The daemon accepted it, so an error means that the daemon is of another version.
+    parsed.map(|checked| checked.policy).map_err(|wrong| {
+        complain(&wrong.problems);
+        anyhow!("the daemon is of another version, and its policy is invalid for this one: restart the daemon")
+    })
 }
 
 pub fn daemon() -> Client {

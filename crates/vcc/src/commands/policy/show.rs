@@ -18,10 +18,14 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let policy = read_or_ask(arguments.file.as_deref())?;
-    let tables = [ports(&policy), pools(&policy), Some(rules(&policy))];
-    let texts: Vec<String> = tables.into_iter().flatten().map(|table| table.render()).collect();
-    output::say(&texts.join("\n"));
+    output::say(&report(&policy));
     Ok(ExitCode::SUCCESS)
+}
+
+pub fn report(policy: &Policy) -> String {
+    let tables = [ports(policy), pools(policy), Some(rules(policy))];
+    let texts: Vec<String> = tables.into_iter().flatten().map(|table| table.render()).collect();
+    texts.join("\n")
 }
 
 const NOTHING: &str = "-";

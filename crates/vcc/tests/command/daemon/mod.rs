@@ -18,7 +18,7 @@ use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -53,7 +53,7 @@ impl Place {
         fs::rename(next, self.config()).expect("a file");
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
@@ -80,6 +80,12 @@ impl Place {
         let file = self.config();
         let arguments = arguments.replace("FILE", file.to_str().expect("UTF-8"));
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
+    }
+
+    /// A run of the command in this directory.
+    pub(crate) fn command_in(&self, directory: &Path, arguments: &[&str]) -> CommandOutput {
+        let mut command = self.command();
+        command.current_dir(directory).args(arguments).output().expect("the command").into()
     }
 
     pub(crate) fn status(&self) -> Value {

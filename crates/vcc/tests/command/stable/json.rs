@@ -26,7 +26,7 @@ fn json_of_commands() {
         ip("link add taken type veth peer name taken-guest");
         vcc("attach taken").well();
         let place = Place::new("stable", POLICY);
-        let daemon = place.run();
+        let daemon = place.run_at("192.0.2.2:0");
         daemon.is_ready();
         let (mut one, mut other) = connect(&guest);
         exchange(&mut one, &mut other);
