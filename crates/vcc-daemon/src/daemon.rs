@@ -22,7 +22,7 @@ use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
-use crate::records::{self, RecordsOptions, Tally};
+use crate::records::{Recording, RecordsOptions};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
@@ -66,7 +66,7 @@ pub fn run(options: Options) -> Result<()> {
     let board = Board::new(since);
     let web = start_web(&options, &board, &abuse)?;
     let source_of_records = http::Source { board: board.clone(), abuse: abuse.clone() };
-    let records = options.records.as_ref().map(|it| records::start(it, source_of_records));
+    let records = options.records.as_ref().map(|it| Recording::start(it, source_of_records));
     let records = records.transpose()?;
     let mut heartbeat = Heartbeat::new();
     // The agent's first request waits until there are ports to apply it to.
@@ -229,7 +229,8 @@ struct Daemon {
     board: Board,
     /// Stops when dropped.
     web: Option<Server>,
-    records: Option<Tally>,
+    /// Ends when dropped.
+    records: Option<Recording>,
     /// Where policies come from a cluster.
     cluster: Option<Agent>,
     /// The cluster has not sent a policy yet: existing ports keep the one that they are under.
@@ -483,10 +484,10 @@ impl Daemon {
             tables_bytes: self.ports.host().tables_bytes().ok(),
             listen: self.web.as_ref().map(Server::address),
             records: self.options.records.as_ref().zip(self.records.as_ref()).map(
-                |(options, tally)| RecordsStatus {
+                |(options, recording)| RecordsStatus {
                     target: options.target.to_string(),
-                    written: tally.written(),
-                    lost: tally.lost(),
+                    written: recording.written(),
+                    lost: recording.lost(),
                 },
             ),
         }

@@ -1,13 +1,14 @@
 //! The file of records, and its rotation.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::journal;
 use crate::records::Record;
+use crate::records::watched::Earlier;
 
 /// Where records go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Records {
 
     /// Adds a record, which [`Self::flush`] writes.
     pub fn write(&mut self, record: &Record) {
-        // A record has neither keys that are no text nor numbers that are none.
+        // A record can be written as JSON: its keys are text.
         if serde_json::to_writer(&mut self.lines, record).is_ok() {
             self.lines.push(b'\n');
             self.count += 1;
@@ -101,7 +102,7 @@ impl Records {
                 if self.failure.as_ref() != Some(&why) {
                     journal::warning(&format!(
                         "records cannot be written to {}: {why}; connections continue, and records \
-                         are lost until there is room",
+                         are lost meanwhile",
                         self.options.target
                     ));
                     self.failure = Some(why);
@@ -115,8 +116,7 @@ impl Records {
         let Target::File(path) = self.options.target.clone() else {
             return io::stdout().lock().write_all(&self.lines);
         };
-        // It may have been renamed by others.
-        if self.file.is_none() || !path.exists() {
+        if self.has_moved(&path) {
             self.open_file()?;
         }
         if self.file_bytes >= self.options.file_max_bytes {
@@ -129,16 +129,43 @@ impl Records {
         Ok(())
     }
 
+    /// Is the path that of another file by now? Others may have renamed it.
+    fn has_moved(&self, path: &Path) -> bool {
+        let identity = |it: &Metadata| (it.dev(), it.ino());
+        let ours = self.file.as_ref().and_then(|file| file.metadata().ok());
+        let there = fs::metadata(path).ok();
+        ours.is_none() || ours.as_ref().map(identity) != there.as_ref().map(identity)
+    }
+
     fn open_file(&mut self) -> io::Result<()> {
         let Target::File(path) = &self.options.target else { return Ok(()) };
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o640).open(path)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).mode(0o640).open(path)?;
         self.file_bytes = file.metadata()?.len();
         // A line that a full disk has cut ends here.
-        if self.file_bytes > 0 && self.failure.is_some() {
-            file.write_all(b"\n")?;
+        if self.file_bytes > 0 {
+            let mut last = [0];
+            file.read_exact_at(&mut last, self.file_bytes - 1)?;
+            if last != *b"\n" {
+                file.write_all(b"\n")?;
+            }
         }
         self.file = Some(file);
         Ok(())
+    }
+
+    /// The records at the end of the file; None if it is stdout.
+    pub fn latest(&self) -> io::Result<Option<Earlier>> {
+        /// More than the records of ten seconds, for which connections stay in their tables.
+        const LATEST_BYTES: u64 = 64 << 20;
+        let Some(file) = &self.file else { return Ok(None) };
+        let from = self.file_bytes.saturating_sub(LATEST_BYTES);
+        let mut bytes = vec![0; (self.file_bytes - from) as usize];
+        file.read_exact_at(&mut bytes, from)?;
+        let lines = bytes.split(|byte| *byte == b'\n');
+        // The first may be a part of a line.
+        let records = lines.filter_map(|line| serde_json::from_slice::<Record>(line).ok());
+        Ok(Some(records.map(|it| ((it.guest, it.peer), it.ended_unix_s)).collect()))
     }
 
     /// FILE.1 is the latest.
@@ -168,6 +195,7 @@ mod tests {
     use vcc_view::testing::flow;
 
     use super::*;
+    use crate::records::record::Counted;
 
     fn options(path: PathBuf, kept_files: u32) -> RecordsOptions {
         RecordsOptions { target: Target::File(path), file_max_bytes: 600, kept_files, share: 1.0 }
@@ -175,7 +203,7 @@ mod tests {
 
     fn record(number: u64) -> Record {
         let flow = flow("10.0.0.1:40000", "192.0.2.9:80");
-        Record { acked_bytes: number, ..Record::of_flow(&flow) }
+        Record { acked_bytes: number, ..Record::of_flow(&flow, &Counted::default()) }
     }
 
     fn numbers(path: &Path) -> Vec<u64> {
@@ -200,9 +228,18 @@ mod tests {
         // It continues the file, and one that others have renamed is begun again.
         let mut records = Records::open(&options(path.clone(), 0)).expect("a file");
         fs::rename(&path, directory.path().join("moved")).expect("renamed");
+        fs::write(&path, "").expect("a file, as logrotate makes one");
         records.write(&record(9));
         assert_eq!(records.flush(), (1, 0));
         assert_eq!(at(""), [9]);
+        let latest = records.latest().expect("readable").expect("a file");
+        assert_eq!(latest.len(), 1, "{latest:?}");
+        // A line was cut before.
+        fs::write(&path, "{").expect("a file");
+        let mut records = Records::open(&options(path.clone(), 0)).expect("a file");
+        records.write(&record(10));
+        assert_eq!(records.flush(), (1, 0));
+        assert!(fs::read_to_string(&path).expect("a file").starts_with("{\n{"));
     }
 
     #[test]

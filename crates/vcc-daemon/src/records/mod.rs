@@ -8,11 +8,15 @@ mod file;
 mod record;
 mod watched;
 
+use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
+use vcc_view::READ_EVERY;
 use vcc_web::{Snapshot, Source as _};
 
 use crate::http::Source;
@@ -20,18 +24,15 @@ use crate::{Error, Result, journal};
 use file::Records;
 pub use file::{RecordsOptions, Target};
 pub use record::{End, Record};
-use watched::Watched;
+use watched::{Read, Watched};
 
-/// Less than the time for which a closed connection stays in its table.
-const EVERY: Duration = Duration::from_secs(1);
-/// The same in a table that is crowded, or may soon be.
-const EVERY_CROWDED: Duration = Duration::from_millis(600);
-/// Of a table. It is crowded from a half on (engine/expiry.h).
-const CROWDED_PART: f64 = 0.375;
-
-/// What was done since the daemon began.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(Arc<Counts>);
+/// The thread that records. When it is dropped, it reads once more, and ends.
+pub(crate) struct Recording {
+    counts: Arc<Counts>,
+    /// Closed to end it.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -39,68 +40,80 @@ struct Counts {
     lost: AtomicU64,
 }
 
-impl Tally {
+impl Recording {
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn start(options: &RecordsOptions, source: Source) -> Result<Self> {
+        let failed =
+            |e: io::Error| Error::system(format!("write records to {}", options.target), e);
+        let records = Records::open(options).map_err(failed)?;
+        let watched = Watched::new(options.share, records.latest().map_err(failed)?);
+        let counts = Arc::new(Counts::default());
+        let (stop, stopped) = mpsc::channel();
+        let mut work = Work { source, watched, records, counts: counts.clone(), logged: None };
+        let thread = thread::Builder::new().name("records".into());
+        let thread = thread.spawn(move || work.run(&stopped));
+        let thread =
+            thread.map_err(|e| Error::system("start the thread that records connections", e))?;
+        Ok(Self { counts, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Since the daemon began.
     pub(crate) fn written(&self) -> u64 {
-        self.0.written.load(Relaxed)
+        self.counts.written.load(Relaxed)
     }
 
     /// Records that could not be written.
     pub(crate) fn lost(&self) -> u64 {
-        self.0.lost.load(Relaxed)
+        self.counts.lost.load(Relaxed)
     }
 }
 
-/// Records on a thread of its own until the process ends.
-///
-/// # Errors
-/// The file cannot be written.
-pub(crate) fn start(options: &RecordsOptions, source: Source) -> Result<Tally> {
-    let failed = |e: io::Error| Error::system(format!("write records to {}", options.target), e);
-    let mut records = Records::open(options).map_err(failed)?;
-    let tally = Tally::default();
-    let counts = tally.clone();
-    let mut watched = Watched::new(options.share);
-    let work = move || {
-        let mut logged = None;
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    source: Source,
+    watched: Watched,
+    records: Records,
+    counts: Arc<Counts>,
+    /// The reason why tables cannot be read that was logged last.
+    logged: Option<String>,
+}
+
+impl Work {
+    fn run(&mut self, stopped: &Receiver<()>) {
         loop {
             let begun = Instant::now();
-            let read = source.snapshot();
-            let mut every = EVERY;
-            if let Ok(snapshot) = &read {
-                note(&mut watched, &mut records, snapshot, &counts);
-                if is_crowded(snapshot) {
-                    every = EVERY_CROWDED;
+            let read = self.source.snapshot().map(|snapshot| self.note(&snapshot));
+            journal::failure(&mut self.logged, "connections are not recorded", read);
+            let pause = READ_EVERY.saturating_sub(begun.elapsed());
+            if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                // What has ended since then has no other record.
+                if let Ok(snapshot) = self.source.snapshot() {
+                    self.note(&snapshot);
                 }
+                return;
             }
-            journal::failure(&mut logged, "connections are not recorded", read.map(drop));
-            thread::sleep(every.saturating_sub(begun.elapsed()));
-        }
-    };
-    let thread = thread::Builder::new().name("records".into()).spawn(work);
-    thread.map_err(|e| Error::system("start the thread that records connections", e))?;
-    Ok(tally)
-}
-
-fn note(watched: &mut Watched, records: &mut Records, snapshot: &Snapshot, tally: &Tally) {
-    // The connections of a port that cannot be read are not gone.
-    let is_complete = snapshot.ports.iter().all(|port| port.failure.is_none());
-    let now = vcc_port::monotonic();
-    watched.read(&snapshot.flows, is_complete, now, &mut |record| records.write(&record));
-    let (written, lost) = records.flush();
-    tally.0.written.fetch_add(written, Relaxed);
-    tally.0.lost.fetch_add(lost, Relaxed);
-}
-
-fn is_crowded(snapshot: &Snapshot) -> bool {
-    let mut flows = vec![0_u32; snapshot.ports.len()];
-    for flow in &snapshot.flows {
-        if let Some(count) = flows.get_mut(flow.port_index) {
-            *count += 1;
         }
     }
-    let most = snapshot.ports.iter().map(|port| port.max_flows.unwrap_or(u32::MAX));
-    flows
-        .into_iter()
-        .zip(most)
-        .any(|(flows, most)| f64::from(flows) > CROWDED_PART * f64::from(most))
+
+    fn note(&mut self, snapshot: &Snapshot) {
+        let unread = snapshot.ports.iter().filter(|port| port.failure.is_some());
+        let unread: HashSet<String> = unread.map(|port| port.port.clone()).collect();
+        let now: Duration = vcc_port::monotonic();
+        let Self { watched, records, .. } = self;
+        let read = Read { flows: &snapshot.flows, unread, now };
+        watched.read(read, &mut |record| records.write(&record));
+        let (written, lost) = records.flush();
+        self.counts.written.fetch_add(written, Relaxed);
+        self.counts.lost.fetch_add(lost, Relaxed);
+    }
 }

@@ -13,6 +13,8 @@ pub enum End {
     Closed,
     /// The port has forgotten it: it was idle for too long, gave way to others, or its end was not seen.
     Forgotten,
+    /// Nothing was sent on it, as where the peer refuses it.
+    Unused,
 }
 
 /// A line of the file. What is unknown is null.
@@ -23,7 +25,8 @@ pub struct Record {
     pub end: End,
     /// To its last segment, from when it was first seen; null if that was after its end.
     pub lasted_s: Option<f64>,
-    /// False if it began before the daemon: what is summed up begins with the daemon then.
+    /// False if bytes and counters are those of a part of it: from when it was first seen, or without what was
+    /// not read in time.
     pub is_whole: bool,
     pub port: String,
     pub tenant: Option<String>,
@@ -55,15 +58,40 @@ pub struct Record {
     pub limited_by: BTreeMap<String, f64>,
 }
 
-impl Record {
-    /// The columns of a connection as they were last.
+/// The counters of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Counted {
+    marks: f64,
+    reductions: f64,
+    retransmissions: f64,
+    needless: f64,
+    drops: f64,
+    policed: f64,
+}
+
+impl Counted {
     pub(super) fn of_flow(flow: &FlowView) -> Self {
+        let count = |key| value(flow, key).number().unwrap_or_default();
+        Self {
+            marks: count("marks"),
+            reductions: count("reductions"),
+            retransmissions: count("retransmissions"),
+            needless: count("needless"),
+            drops: count("drops"),
+            policed: count("policed"),
+        }
+    }
+}
+
+impl Record {
+    /// The columns of a connection as they were last, and what was counted since `before`.
+    pub(super) fn of_flow(flow: &FlowView, before: &Counted) -> Self {
         let text = |key| match value(flow, key) {
             Value::Text(text) => Some(text.into_owned()),
             _ => None,
         };
         let number = |key| value(flow, key).number();
-        let count = |key| number(key).unwrap_or_default();
+        let counted = Counted::of_flow(flow);
         Self {
             ended_unix_s: 0.0,
             end: End::Closed,
@@ -80,12 +108,12 @@ impl Record {
             ecn_fabric: text("ecn_fabric"),
             mss_bytes: number("mss_bytes"),
             acked_bytes: 0,
-            marks: count("marks"),
-            reductions: count("reductions"),
-            retransmissions: count("retransmissions"),
-            needless: count("needless"),
-            drops: count("drops"),
-            policed: count("policed"),
+            marks: counted.marks - before.marks,
+            reductions: counted.reductions - before.reductions,
+            retransmissions: counted.retransmissions - before.retransmissions,
+            needless: counted.needless - before.needless,
+            drops: counted.drops - before.drops,
+            policed: counted.policed - before.policed,
             srtt_us: number("srtt_us"),
             rtt_min_us: number("rtt_min_us"),
             fabric_delay_us: number("fabric_delay_us"),

@@ -1,6 +1,7 @@
 //! Records of connections.
 
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -44,8 +45,7 @@ fn a_connection_is_recorded_when_it_has_ended() {
         assert_eq!((&*record.port, record.tenant.as_deref()), ("port", Some("acme")));
         assert_eq!(record.underlay.as_deref(), Some("dctcp"));
         assert_eq!((record.end, record.is_whole), (End::Closed, true));
-        // The FIN counts as a byte.
-        assert!((3 * MIB..3 * MIB + 2).contains(&record.acked_bytes), "{record:?}");
+        assert_eq!(record.acked_bytes, 3 * MIB, "{record:?}");
         assert!(record.srtt_us.is_some() && record.mss_bytes.is_some(), "{record:?}");
         let status = place.status();
         assert_eq!(status["records"]["written"], 1, "{status}");
@@ -66,6 +66,42 @@ fn a_connection_is_recorded_when_it_has_ended() {
         ip("link del port");
         eventually("another record", || records(&file).len() == 2);
         assert_eq!(records(&file)[1].end, End::Forgotten);
+    });
+}
+
+#[test]
+fn a_restart_of_the_daemon_loses_no_record() {
+    on_a_host(|| {
+        let guest = guest();
+        let place = Place::new("restart", POLICY);
+        let file = place.path("records.json");
+        let options = ["--records", file.to_str().expect("UTF-8")];
+        let daemon = place.run_and(&options);
+        daemon.is_ready();
+        eventually("a port", || !place.ports().is_empty());
+        let transfer = || {
+            let (mut here, mut there) = connect(&guest);
+            exchange(&mut here, &mut there);
+        };
+        transfer();
+        daemon.signal(libc::SIGTERM);
+        assert_eq!(daemon.end(), 0);
+        assert_eq!(records(&file).len(), 1, "the last read");
+        transfer();
+        let daemon = place.run_and(&options);
+        daemon.is_ready();
+        eventually("what ended in between", || records(&file).len() == 2);
+        // A renamed device keeps its connections, and one that nobody accepts is told apart.
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        ip("link set port name port2");
+        let refused = guest.inside(|| TcpStream::connect("192.0.2.2:9")).expect("inside");
+        refused.expect_err("nobody listens");
+        eventually("the refused one", || records(&file).len() == 3);
+        assert_eq!(records(&file)[2].end, End::Unused);
+        drop((here, there));
+        eventually("the last one", || records(&file).len() == 4);
+        assert_eq!(records(&file)[3].port, "port2");
     });
 }
 
