@@ -107,7 +107,8 @@ fn inked(attribute: &str, ink: Ink) -> String {
     format!("class=\"{}\" {attribute}=\"{}\"", ink.class(), ink.colour())
 }
 
-fn escaped(text: &str) -> String {
+/// For text and attributes of XML and HTML.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

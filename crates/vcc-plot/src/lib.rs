@@ -6,7 +6,7 @@ mod ink;
 pub mod lines;
 
 pub use axis::{Axis, Scale};
-pub use canvas::Canvas;
+pub use canvas::{Canvas, escaped};
 pub use ink::Ink;
 pub use lines::{Line, LinePanel};
 

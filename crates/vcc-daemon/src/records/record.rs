@@ -84,6 +84,17 @@ impl Counted {
 }
 
 impl Record {
+    /// False if a number of it can be of no connection: the file may be damaged.
+    pub fn is_possible(&self) -> bool {
+        /// Some 300 years.
+        const MOST_S: f64 = 1e10;
+        let counts = [self.marks, self.reductions, self.retransmissions, self.drops];
+        (0.0..MOST_S).contains(&self.ended_unix_s)
+            && (0.0..MOST_S).contains(&self.lasted_s.unwrap_or_default())
+            && counts.iter().all(|count| (0.0..1e18).contains(count))
+            && self.acked_bytes < 1 << 60
+    }
+
     /// The columns of a connection as they were last, and what was counted since `before`.
     pub(super) fn of_flow(flow: &FlowView, before: &Counted) -> Self {
         let text = |key| match value(flow, key) {

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use vcc_command::table::{Align, Table};
 use vcc_daemon::{End, Record};
 use vcc_view::units;
 
-/// What happened within an hour, by the end of connections.
+/// What happened within an hour. Bytes are spread evenly over the time of a connection, and the rest counts at
+/// its end.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Hour {
     pub connections: u64,
-    pub acked_bytes: u64,
+    pub acked_bytes: f64,
     pub retransmissions: f64,
     pub marks: f64,
 }
@@ -21,6 +23,7 @@ struct Group {
     by_hour: BTreeMap<i64, Hour>,
     connections: u64,
     forgotten: u64,
+    unused: u64,
     acked_bytes: u64,
     segments: f64,
     marks: f64,
@@ -56,6 +59,8 @@ pub struct Sums {
     pub connections: u64,
     /// Of which no end was seen.
     pub forgotten: u64,
+    /// On which nothing was sent.
+    pub unused: u64,
     pub acked_bytes: u64,
     pub marks: f64,
     pub reductions: f64,
@@ -82,7 +87,9 @@ pub struct Worst {
     pub record: Record,
 }
 
-const HOUR_S: i64 = 3600;
+pub const HOUR_S: i64 = 3600;
+/// The bytes of a connection that lasted longer count in the last week.
+const SPREAD_MAX_S: f64 = 7.0 * 24.0 * 3600.0;
 /// Of records without an MSS.
 const MSS_BYTES: f64 = 1448.0;
 
@@ -117,6 +124,16 @@ impl Groups {
     }
 }
 
+fn hour_of(unix_s: f64) -> i64 {
+    (unix_s as i64).div_euclid(HOUR_S) * HOUR_S
+}
+
+/// In UTC.
+pub fn time(unix_s: i64) -> String {
+    let at = Timestamp::from_second(unix_s).unwrap_or_default();
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
 /// Segments that were sent again, or dropped by vcc.
 fn lost(record: &Record) -> f64 {
     record.retransmissions + record.drops
@@ -124,15 +141,15 @@ fn lost(record: &Record) -> f64 {
 
 impl Group {
     fn add(&mut self, record: &Record) {
-        let hour = record.ended_unix_s as i64 / HOUR_S * HOUR_S;
-        let hour = self.by_hour.entry(hour).or_default();
+        self.spread(record);
+        let hour = self.by_hour.entry(hour_of(record.ended_unix_s)).or_default();
         hour.connections += 1;
-        hour.acked_bytes += record.acked_bytes;
         hour.retransmissions += record.retransmissions;
         hour.marks += record.marks;
         self.connections += 1;
         self.forgotten += u64::from(record.end == End::Forgotten);
-        self.acked_bytes += record.acked_bytes;
+        self.unused += u64::from(record.end == End::Unused);
+        self.acked_bytes = self.acked_bytes.saturating_add(record.acked_bytes);
         let mss_bytes = record.mss_bytes.filter(|bytes| *bytes >= 1.0).unwrap_or(MSS_BYTES);
         self.segments += (record.acked_bytes as f64 / mss_bytes).ceil();
         self.marks += record.marks;
@@ -154,12 +171,24 @@ impl Group {
         }
     }
 
+    fn spread(&mut self, record: &Record) {
+        let end_s = record.ended_unix_s;
+        let lasted_s = record.lasted_s.unwrap_or_default().min(SPREAD_MAX_S);
+        let begin_s = end_s - lasted_s;
+        for hour in (hour_of(begin_s)..=hour_of(end_s)).step_by(HOUR_S as usize) {
+            let (from_s, to_s) = (begin_s.max(hour as f64), end_s.min((hour + HOUR_S) as f64));
+            let share = if lasted_s > 0.0 { (to_s - from_s) / lasted_s } else { 1.0 };
+            self.by_hour.entry(hour).or_default().acked_bytes += share * record.acked_bytes as f64;
+        }
+    }
+
     fn sums(mut self, name: String) -> Sums {
         let limited = self.limited_s.into_iter().filter(|_| self.lasted_s > 0.0);
         Sums {
             name,
             connections: self.connections,
             forgotten: self.forgotten,
+            unused: self.unused,
             acked_bytes: self.acked_bytes,
             marks: self.marks,
             reductions: self.reductions,
@@ -214,6 +243,17 @@ pub fn percent(share: Option<f64>) -> String {
 }
 
 impl Report {
+    /// The first and the last hour in which something happened, by their beginnings.
+    pub fn hours(&self) -> (i64, i64) {
+        let hours = || self.groups.iter().flat_map(|sums| sums.hours.keys().copied());
+        (hours().min().unwrap_or_default(), hours().max().unwrap_or_default())
+    }
+
+    pub fn range(&self) -> String {
+        let (first, last) = self.hours();
+        format!("Connections from {} to {}.", time(first), time(last + HOUR_S))
+    }
+
     pub fn text(&self) -> String {
         let mut table = Table::new([
             ("NAME", Align::Left),
@@ -230,9 +270,15 @@ impl Report {
         ]);
         self.groups.iter().for_each(|sums| table.row(sums.cells()));
         let mut text = table.render();
-        let forgotten: u64 = self.groups.iter().map(|sums| sums.forgotten).sum();
-        if forgotten > 0 {
-            text += &format!("{forgotten} connections were forgotten before their end was seen\n");
+        text += &format!("{}\n", self.range());
+        let sum = |of: fn(&Sums) -> u64| self.groups.iter().map(of).sum::<u64>();
+        for (count, what) in [
+            (sum(|sums| sums.unused), "nothing was sent, as where a peer refuses them"),
+            (sum(|sums| sums.forgotten), "no end was seen"),
+        ] {
+            if count > 0 {
+                text += &format!("of {count} of them, {what}\n");
+            }
         }
         if !self.worst.is_empty() {
             text += "\nThe connections that lost most:\n";
@@ -334,8 +380,18 @@ pub mod tests {
         assert_eq!(acme.mostly(), Some(("underlay", 0.75)));
         let hours: Vec<_> = acme.hours.iter().map(|(at, hour)| (*at, hour.connections)).collect();
         assert_eq!(hours, [(7_200, 2), (10_800, 1)]);
-        assert_eq!((&*other.name, other.forgotten), ("other", 0));
+        assert_eq!((&*other.name, other.forgotten, other.unused), ("other", 0, 0));
+        // 100,000 bytes of the last one are within 200 s of an hour.
+        let late = Record { lasted_s: Some(400.0), ..record("acme", 100_000) };
+        let late = Record { ended_unix_s: 11_000.0, ..late };
+        let hours = groups(vec![late], 0).report().groups.remove(0).hours;
+        let bytes: Vec<f64> = hours.values().map(|hour| hour.acked_bytes).collect();
+        assert_eq!(bytes, [50_000.0, 50_000.0]);
         let text = report.text();
+        assert!(
+            text.contains("Connections from 1970-01-01 02:00 UTC to 1970-01-01 04:00 UTC."),
+            "{text}"
+        );
         assert!(text.contains("acme             3   391 KiB"), "{text}");
         assert!(text.contains("underlay 75.00 %"), "{text}");
     }

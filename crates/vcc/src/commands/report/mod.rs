@@ -95,10 +95,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     if unread > 0 {
-        output::complain(&format!("{unread} lines are no records, and are left out"));
+        output::complain(&format!("left out {unread} lines that are not records"));
     }
     if groups.is_empty() {
-        bail!("no connection ended in that time: records are written by `vcc run --records FILE`");
+        bail!(
+            "no records, or none of that time: `vcc run --records FILE` writes a record of each connection \
+             that ends"
+        );
     }
     let report = groups.report();
     if let Some(path) = &arguments.html {

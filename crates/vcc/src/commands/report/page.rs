@@ -1,17 +1,15 @@
-//! The report as a page: a file of its own, which asks nobody for anything.
+//! The report as a page: one file, which loads nothing.
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
-use vcc_plot::{Area, Axis, Canvas, Line, LinePanel, Scale, lines};
+use vcc_plot::{Area, Axis, Canvas, Line, LinePanel, Scale, escaped, lines};
 use vcc_view::units;
 
-use super::groups::{Hour, Report, Sums, percent};
+use super::groups::{HOUR_S, Hour, Report, Sums, percent, time};
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 230.0;
 const AREA: Area = Area { left: 70.0, top: 30.0, width: WIDTH - 90.0, height: HEIGHT - 80.0 };
-const HOUR_S: i64 = 3600;
 
 /// A plot of a group, with a value for each hour.
 struct Plot {
@@ -22,18 +20,22 @@ struct Plot {
 
 const PLOTS: [Plot; 4] = [
     Plot { title: "Goodput", unit: "Mbit/s", value: |hour| hour.goodput_mbit_per_s() },
-    Plot { title: "Ended connections", unit: "in the hour", value: |hour| hour.connections as f64 },
     Plot {
-        title: "Retransmitted segments",
+        title: "Connections that ended",
+        unit: "in the hour",
+        value: |hour| hour.connections as f64,
+    },
+    Plot {
+        title: "Retransmissions of these",
         unit: "in the hour",
         value: |hour| hour.retransmissions,
     },
-    Plot { title: "Marks", unit: "in the hour", value: |hour| hour.marks },
+    Plot { title: "Marks of these", unit: "in the hour", value: |hour| hour.marks },
 ];
 
 impl Hour {
     fn goodput_mbit_per_s(&self) -> f64 {
-        self.acked_bytes as f64 * 8.0 / 1e6 / HOUR_S as f64
+        self.acked_bytes * 8.0 / 1e6 / HOUR_S as f64
     }
 }
 
@@ -65,14 +67,8 @@ const COLOURS: [&str; 6] = ["#0072b2", "#b34d00", "#007a5a", "#9a4f7e", "#8a6300
 
 pub fn html(report: &Report) -> String {
     let mut page = HEAD.to_owned();
-    let hours = || report.groups.iter().flat_map(|sums| sums.hours.keys().copied());
-    let (first, last) = (hours().min().unwrap_or(0), hours().max().unwrap_or(0));
-    let _ = writeln!(
-        page,
-        "<h1>vcc report</h1>\n<p>Connections that ended from {} to {}.</p>",
-        time(first),
-        time(last + HOUR_S)
-    );
+    let (first, last) = report.hours();
+    let _ = writeln!(page, "<h1>vcc report</h1>\n<p>{}</p>", report.range());
     page += "<table><tr><th>Name<th>Connections<th>Acknowledged<th>Marks<th>Retransmitted<th>Of \
              segments<th>SRTT, median<th>99 %<th>Fabric delay<th>Guest delay</tr>\n";
     report.groups.iter().for_each(|sums| row(&mut page, sums));
@@ -136,7 +132,7 @@ fn limits(page: &mut String, sums: &Sums) {
     }
     page.push_str("<p>What limited its connections, by time:</p>\n<div class=\"bar\">");
     for (place, (name, share)) in shares.into_iter().enumerate() {
-        let text = format!("{name} {}", percent(Some(share)));
+        let text = escaped(&format!("{name} {}", percent(Some(share))));
         let _ = write!(
             page,
             "<span style=\"width:{:.2}%;background:{}\" title=\"{text}\">{text}</span>",
@@ -160,19 +156,9 @@ fn drawn(sums: &Sums, plot: &Plot, (first, last): (i64, i64)) -> String {
     let names = lines::names(std::slice::from_ref(&panel));
     let y = Axis::from_zero(unit, panel.lines[0].points.iter().map(|point| point.1));
     let mut canvas = Canvas::inline(WIDTH, HEIGHT, &format!("{title} of {}", sums.name));
-    let x = format!("hours before {}", time(last));
+    let x = format!("hours; 0 is {}", time(last));
     lines::draw(&mut canvas, AREA, (&x, Scale::Linear), &y, &panel, &names);
     canvas.finish()
-}
-
-/// In UTC.
-fn time(unix_s: i64) -> String {
-    let at = Timestamp::from_second(unix_s).unwrap_or_default();
-    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -184,13 +170,15 @@ mod tests {
     #[test]
     fn a_page_has_plots_and_escapes_names() {
         let mut groups = Groups::new(2);
-        groups.add("<b>".to_owned(), record("<b>", 300_000));
+        let mut hostile = record("<b>", 300_000);
+        hostile.limited_by.insert("<b>".to_owned(), 0.1);
+        groups.add("<b>".to_owned(), hostile);
         groups.add("acme".to_owned(), record("acme", 100_000));
         let page = html(&groups.report());
         assert!(page.contains("<h2>&lt;b&gt;</h2>") && !page.contains("<b>"), "{page}");
         assert_eq!(page.matches("<svg ").count(), 2 * PLOTS.len());
         assert!(page.contains("underlay 75.00 %"), "{page}");
         assert!(page.contains("from 1970-01-01 02:00 UTC to 1970-01-01 03:00 UTC"), "{page}");
-        assert!(!page.contains("http"), "it asks nobody");
+        assert!(!page.contains("http"), "it loads nothing");
     }
 }
