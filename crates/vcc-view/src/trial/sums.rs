@@ -66,7 +66,7 @@ impl Sums {
         let connections = format!("{} of {}", self.limited_connections, self.connections);
         let mut text = match self.window_part {
             None => format!(
-                "{underlays} would have limited none of {} connections: less was always in flight than its \
+                "{underlays} would have limited no connection of {}: less was always in flight than its \
                  window.",
                 self.connections
             ),
@@ -76,11 +76,25 @@ impl Sums {
                 percent(self.limited_bytes_share)
             ),
         };
-        if let (Some(srtt_us), Some(queue_us)) = (self.srtt_us, self.queue_us) {
+        if let Some(srtt_us) = self.srtt_us {
+            text += &format!(" The median round trip is {}", units::duration(srtt_us));
+            text += &match self.queue_us {
+                Some(queue_us) if queue_us > 0.0 => {
+                    format!(
+                        ", of which {} are above the least: a queue.",
+                        units::duration(queue_us)
+                    )
+                }
+                _ => ".".to_owned(),
+            };
+        }
+        // In shadow mode, vcc negotiates no ECN for the guest.
+        let without_ecn = self.connections - self.guests_with_ecn;
+        if without_ecn > 0 {
             text += &format!(
-                " The median round trip is {}, of which {} are above the least: a queue.",
-                units::duration(srtt_us),
-                units::duration(queue_us)
+                "\n{without_ecn} of {} connections are without ECN, so their marks cannot be seen in shadow mode: \
+                 the underlay may limit them more. `vcc guests` shows which guests need translation.",
+                self.connections
             );
         }
         text + "\nHow the guests would have answered smaller windows is not known."

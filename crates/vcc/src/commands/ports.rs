@@ -68,12 +68,13 @@ pub fn read(cost: Option<Duration>) -> anyhow::Result<Ports> {
     let ports = sources.iter().zip(&in_kernel).zip(cpus);
     let ports = ports.map(|((port, in_kernel), cpu)| view(port, in_kernel, cpu));
     let mut ports: Vec<PortView> = ports.collect::<Result<_, _>>()?;
-    for (port, cost) in ports.iter_mut().zip(costs.into_iter().flatten()) {
-        if cost.is_none() && port.shown_at.is_none() {
-            remarks.push(format!(
-                "{}: what it costs cannot be read: run as root, or with CAP_SYS_ADMIN",
-                port.port
-            ));
+    for ((port, source), cost) in ports.iter_mut().zip(&sources).zip(costs.into_iter().flatten()) {
+        if cost.is_none() {
+            let why = match source {
+                Source::Kernel(_) => "it takes root, or CAP_SYS_ADMIN",
+                Source::Domain(_) => "its process of `vcc domain` cannot be seen from here",
+            };
+            remarks.push(format!("{}: its cost cannot be read: {why}", port.port));
         }
         port.cost = cost;
     }
@@ -131,6 +132,7 @@ pub fn report(ports: &[PortView]) -> String {
         if let Some(first) = &port.shown_at {
             text +=
                 &format!("{}: one port with {first}, which has what is counted\n", cell("port"));
+            text += &cost_text(port);
             continue;
         }
         let others = port.same_guest_as.as_ref().map(|others| format!(", one port with {others}"));
@@ -148,17 +150,7 @@ pub fn report(ports: &[PortView]) -> String {
         if let Some(cpu) = &port.cpu {
             text += &format!("{:>12}  {cpu}\n", "");
         }
-        if let Some(cost) = &port.cost {
-            text += &format!(
-                "{:>12}  costs {:.2} % of a CPU: {} for a frame from the guest ({}), {} for a frame to it ({})\n",
-                "",
-                cost.cpu * 100.0,
-                cell("cost_from_guest_ns"),
-                cell("frames_from_guest_per_s"),
-                cell("cost_to_guest_ns"),
-                cell("frames_to_guest_per_s"),
-            );
-        }
+        text += &cost_text(port);
         if let Some(delays) = port.delays.as_ref().and_then(histogram::text) {
             text += &format!("{:>12}  {delays}\n", "");
         }
@@ -170,6 +162,21 @@ pub fn report(ports: &[PortView]) -> String {
         text += "vcc is attached nowhere\n";
     }
     text
+}
+
+/// A line; empty if it was not measured.
+fn cost_text(port: &PortView) -> String {
+    let Some(cost) = &port.cost else { return String::new() };
+    let cell = |key| cell(PORT_COLUMNS, port, key);
+    format!(
+        "{:>12}  costs {:.2} % of a CPU: {} for a frame from the guest ({}), {} for a frame to it ({})\n",
+        "",
+        cost.cpu * 100.0,
+        cell("cost_from_guest_ns"),
+        cell("frames_from_guest_per_s"),
+        cell("cost_to_guest_ns"),
+        cell("frames_to_guest_per_s"),
+    )
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn values_out_of_range() {
         ("trace 80", "'80' is not an end of a connection"),
         ("trace :80 --count 0", "0 is not in"),
         ("policy check", "<FILE>"),
-        ("explain 192.0.2.1 192.0.2.2:2 --file p.toml", "invalid socket address syntax"),
+        ("explain 192.0.2.1 192.0.2.2:2 --file p.toml", "expected ADDRESS:PORT, such as"),
         ("explain 192.0.2.1:1 192.0.2.2:2 --file p.toml --vlan 4095", "4095 is not in 0..=4094"),
         ("trace :80 --duration 0", "a number of seconds"),
     ] {

@@ -25,11 +25,11 @@ use live::Live;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The end that opens the connection; IPv6 as [ADDRESS]:PORT
-    #[arg(value_name = "SRC:PORT")]
+    #[arg(value_parser = end, value_name = "SRC:PORT")]
     source: SocketAddr,
 
     /// The end that accepts it
-    #[arg(value_name = "DST:PORT")]
+    #[arg(value_parser = end, value_name = "DST:PORT")]
     destination: SocketAddr,
 
     /// The policy [default: the one that the daemon has in force]
@@ -78,6 +78,12 @@ impl Arguments {
         };
         Connection { tenant: self.tenant.clone(), guest, peer, vlan: self.vlan, role }
     }
+}
+
+fn end(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "expected ADDRESS:PORT, such as 192.0.2.1:40000 or [2001:db8::1]:40000".to_owned()
+    })
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

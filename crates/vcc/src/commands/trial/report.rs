@@ -104,7 +104,8 @@ fn cells(sums: &Sums) -> [String; 13] {
         percent(sums.limited_bytes_share),
         percent(sums.limited_time_share),
         sums.window_part.map_or("-".into(), |part| format!("{part:.2}")),
-        sums.marks.to_string(),
+        // Unknown, not 0.
+        if sums.guests_with_ecn > 0 { sums.marks.to_string() } else { "-".into() },
         sums.reductions.to_string(),
         sums.retransmissions.to_string(),
         time(sums.srtt_us),
@@ -160,7 +161,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.note(Duration::ZERO, &[flow("tap2", 0, 100, 0)]);
         let text = Report::new(&tally, By::Tenant, &[]).text();
-        assert!(text.contains("would have limited none of 1 connections"), "{text}");
+        assert!(text.contains("would have limited no connection of 1:"), "{text}");
         assert!(text.contains("\n-  "), "{text}");
     }
 }

@@ -91,7 +91,7 @@ fn a_restart_of_the_daemon_loses_no_record() {
         let daemon = place.run_and(&options);
         daemon.is_ready();
         eventually("what ended in between", || records(&file).len() == 2);
-        // A renamed device keeps its connections, and one that nobody accepts is told apart.
+        // A renamed device keeps its connections, and one that nobody accepts has an end of its own.
         let (mut here, mut there) = connect(&guest);
         exchange(&mut here, &mut there);
         ip("link set port name port2");
