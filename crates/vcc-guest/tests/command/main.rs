@@ -30,7 +30,7 @@ fn help_names_the_commands_and_the_danger() {
     }
     assert!(help.contains("floods the guest's network") && !help.contains("generate"), "{help}");
     let help = guest("flood --help").well();
-    assert!(help.contains("WARNING") && help.contains("`vcc domain --act hold`"), "{help}");
+    assert!(help.contains("WARNING") && help.contains("'vcc domain --act hold'"), "{help}");
     assert!(help.contains("--channel[=<PATH>]") && help.contains("/dev/virtio-ports/"), "{help}");
     let version = format!("vcc-guest {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(guest("--version").well(), version);
