@@ -7,7 +7,7 @@
 //!
 //! [`both`] compares two captures of the same connections, on the two sides of a port.
 //!
-//! [`Writer`] writes a file, of which an interface may be a side of a port ([`PortSide`]).
+//! [`Writer`] writes a file, of which an interface may be a side of a port ([`both::PortSide`]).
 //!
 //! Files come from anywhere. The library `pcap-parser` reads what is inside headers and blocks. Their
 //! lengths are checked here beforehand, so that an error has its offset and no length of a file decides
@@ -26,7 +26,6 @@ mod options;
 mod packet;
 mod pcap;
 mod pcapng;
-mod port_side;
 mod problem;
 mod replay;
 mod resolution;
@@ -41,6 +40,7 @@ mod treatment;
 mod tunnel;
 mod vantage;
 mod watched;
+mod whole_frame;
 mod writer;
 
 pub use capture::Capture;
@@ -48,7 +48,6 @@ pub use compression::Content;
 pub use connection::{Connection, LIMITS, Life};
 pub use handshake::Handshake;
 pub use packet::{Interface, Packet};
-pub use port_side::PortSide;
 pub use problem::{Problem, What};
 pub use replay::{Passed, Place, Replay, Replayed};
 pub use segment::{Mac, Segment};

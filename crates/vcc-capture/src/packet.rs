@@ -2,17 +2,10 @@
 
 use std::ops::Range;
 
-use vcc_domain::TcpHeader;
-
 use crate::link::Link;
-use crate::replay::whole;
-use crate::segment::Segment;
 
 /// More than any device passes at once, a super-segment of BIG TCP included.
 pub(crate) const PACKET_MAX_BYTES: u32 = 1 << 20;
-
-/// Of a TCP header without options.
-const TCP_HEADER_BYTES: usize = 20;
 
 /// An interface at which packets were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +29,6 @@ pub struct Packet {
     pub frame_bytes: usize,
     /// What was kept of it.
     pub frame: Vec<u8>,
-}
-
-impl Packet {
-    /// None if it is not TCP, is a fragment behind the first, or was cut before the end of the TCP header
-    /// without options. With a header that was cut, the segment's payload is not known.
-    pub fn segment(&mut self) -> Option<Segment> {
-        let captured_bytes = self.frame.len();
-        let frame = whole(self);
-        let is_there = |header: &TcpHeader| header.at + TCP_HEADER_BYTES <= captured_bytes;
-        let header = frame.tcp_header().filter(is_there);
-        let segment = header.map(|header| Segment::read(&frame, &header));
-        self.frame = frame.bytes;
-        self.frame.truncate(captured_bytes);
-        segment
-    }
 }
 
 /// A packet in the bytes of its record.

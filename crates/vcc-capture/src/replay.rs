@@ -4,17 +4,18 @@
 use std::collections::HashMap;
 use std::mem;
 
-use vcc_domain::{Checksum, Counters, Frame};
+use vcc_domain::{Counters, Frame};
 use vcc_engine::{FlowKey, FlowState};
 
 use crate::connection::Connection;
-use crate::packet::{PACKET_MAX_BYTES, Packet};
+use crate::packet::Packet;
 use crate::problem::{Problem, What};
 use crate::segment::Segment;
 use crate::sides::{IsGuest, Side};
 use crate::treatment::Treatment;
 use crate::tunnel::{self, Tunnel};
-use crate::watched::{Behind, SEGMENT_BYTES, Watched};
+use crate::watched::{Behind, Watched};
+use crate::whole_frame::whole;
 
 /// More devices and tunnels than a host captures at.
 const PLACES_MAX: usize = 1024;
@@ -247,15 +248,4 @@ impl Replay {
         }
         seen
     }
-}
-
-/// The frame in the size that it had, with 0 for what was not captured: ports read headers alone. Checksums
-/// are not verified, because a sender's own device computes them behind the place of the capture.
-pub(crate) fn whole(packet: &mut Packet) -> Frame {
-    let mut bytes = mem::take(&mut packet.frame);
-    let original_bytes = packet.frame_bytes.min(PACKET_MAX_BYTES as usize);
-    if bytes.len() < original_bytes {
-        bytes.resize(original_bytes, 0);
-    }
-    Frame { bytes, gso_size: SEGMENT_BYTES, checksum: Checksum::Verified }
 }

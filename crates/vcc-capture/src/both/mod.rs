@@ -22,6 +22,7 @@ mod median;
 mod order;
 mod pairs;
 mod payload;
+mod port_side;
 mod rest;
 mod room;
 #[cfg(test)]
@@ -32,9 +33,9 @@ use std::collections::HashMap;
 use vcc_domain::Frame;
 
 use crate::packet::Packet;
-use crate::replay::whole;
 use crate::segment::Segment;
 use crate::sides::IsGuest;
+use crate::whole_frame::whole;
 use captured::Captured;
 use connection::{Ends, Watched, ends};
 use lane::Fate;
@@ -50,6 +51,7 @@ pub use face::{ByDirection, ByFace, Direction, Face};
 pub use field::Field;
 pub use files::{read_in_step, recorded_devices};
 pub use payload::PayloadCounts;
+pub use port_side::PortSide;
 pub use room::WAITING_MAX_BYTES;
 
 /// What one file has shown.

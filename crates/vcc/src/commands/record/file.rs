@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use vcc_capture::both::Face;
-use vcc_capture::{PortSide, Statistics, Way, Writer, Written};
+use vcc_capture::both::{Face, PortSide};
+use vcc_capture::{Statistics, Way, Writer, Written};
 use vcc_command::version;
 use vcc_port::{RecordedPacket, RecordedSide};
 

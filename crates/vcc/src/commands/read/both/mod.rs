@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
-use vcc_capture::both::{ByFace, Comparison, Face, Outcome, read_in_step, recorded_devices};
-use vcc_capture::{PortSide, Problem};
+use vcc_capture::Problem;
+use vcc_capture::both::{
+    ByFace, Comparison, Face, Outcome, PortSide, read_in_step, recorded_devices,
+};
 use vcc_command::output;
 
 use super::file::Input;

@@ -1,6 +1,6 @@
 //! The names of interfaces in a recording of `vcc record`: a port's device, and a side of the port.
 
-use crate::both::Face;
+use super::face::Face;
 
 /// A side of a port, which is an interface of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
