@@ -1,5 +1,6 @@
 //! The command as a user meets it: what it prints, where, and with which exit code.
 
+mod background;
 mod bundle;
 mod coexistence;
 mod command_output;

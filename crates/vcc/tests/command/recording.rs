@@ -2,37 +2,25 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use vcc_testing::{eventually, guest, on_a_host};
 
+use crate::background::Background;
 use crate::wire::{connect, connect_to, ends, exchange, neighbour};
 use crate::{CommandOutput, command, vcc};
 
 const FILE: &str = "recording.pcapng";
 
 /// `vcc record` in the background, from when it records.
-struct Running {
-    child: Child,
-    directory: TempDir,
-}
+struct Running(Background);
 
 impl Running {
     fn begin(arguments: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let child = command()
-            .arg("record")
-            .args(arguments.split_whitespace())
-            .arg("--output")
-            .arg(directory.path().join(FILE))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command");
-        let running = Self { child, directory };
+        let running = Self(Background::begin("record", arguments, FILE));
         // The interfaces are written when the recording has begun.
         eventually("interfaces", || {
             fs::metadata(running.path()).is_ok_and(|file| file.len() > 100)
@@ -41,20 +29,17 @@ impl Running {
     }
 
     fn path(&self) -> PathBuf {
-        self.directory.path().join(FILE)
+        self.0.path()
     }
 
     /// By Ctrl-C.
     fn end(self) -> (CommandOutput, TempDir) {
-        // SAFETY: the call takes no pointers; the child has not been waited for.
-        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGINT) };
-        assert_eq!(status, 0);
+        self.0.signal(libc::SIGINT);
         self.wait()
     }
 
     fn wait(self) -> (CommandOutput, TempDir) {
-        let shown = self.child.wait_with_output().expect("its end").into();
-        (shown, self.directory)
+        self.0.wait()
     }
 }
 

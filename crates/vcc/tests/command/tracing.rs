@@ -1,12 +1,12 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
-use tempfile::TempDir;
 use vcc_port::Port;
 use vcc_testing::{eventually, guest, on_a_host};
 
+use crate::background::Background;
 use crate::wire::{connect, ends, exchange};
 use crate::{CommandOutput, command, vcc};
 
@@ -18,42 +18,27 @@ type Row = HashMap<String, String>;
 const FILE: &str = "trace.csv";
 
 /// `vcc trace` in the background, from when it records.
-struct Running {
-    child: Child,
-    directory: TempDir,
-}
+struct Running(Background);
 
 impl Running {
     fn begin(arguments: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let child = command()
-            .arg("trace")
-            .args(arguments.split_whitespace())
-            .arg("--output")
-            .arg(directory.path().join(FILE))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the command");
-        let running = Self { child, directory };
+        let running = Self(Background::begin("trace", arguments, FILE));
         // The header is written when the recording has begun.
         eventually("a header", || !running.rows_text().is_empty());
         running
     }
 
     fn rows_text(&self) -> String {
-        fs::read_to_string(self.directory.path().join(FILE)).unwrap_or_default()
+        fs::read_to_string(self.0.path()).unwrap_or_default()
     }
 
     fn signal(&self, signal: libc::c_int) {
-        // SAFETY: the call takes no pointers; the child has not been waited for.
-        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
-        assert_eq!(status, 0);
+        self.0.signal(signal);
     }
 
     fn end(self) -> (String, Vec<Row>) {
-        let shown: CommandOutput = self.child.wait_with_output().expect("its end").into();
-        let text = fs::read_to_string(self.directory.path().join(FILE)).expect("a trace");
+        let (shown, directory) = self.0.wait();
+        let text = fs::read_to_string(directory.path().join(FILE)).expect("a trace");
         (shown.well(), rows(&text))
     }
 }
@@ -172,7 +157,7 @@ fn a_killed_trace_is_forgotten() {
         let (mut here, mut there) = connect(&guest);
         let mut running = Running::begin("--device port");
         running.signal(libc::SIGKILL);
-        running.child.wait().expect("its end");
+        running.0.child.wait().expect("its end");
         assert!(is_traced());
         vcc("ports").well();
         assert!(!is_traced());
