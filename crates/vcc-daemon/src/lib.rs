@@ -28,7 +28,7 @@ pub use daemon::{Options, run};
 pub use error::{Error, counted};
 pub use origin::{OF_CLUSTER, OfCluster, Origin};
 pub use policy_file::read_policy;
-pub use records::{End, Record, RecordsOptions, Target};
+pub use records::{End, Record, RecordsOptions, Target, renamed};
 pub use vcc_kube::Options as AgentOptions;
 pub use vcc_kube::devices::cni::CACHE as CNI_CACHE;
 pub use vcc_kube::schema::yaml as definitions;

@@ -5,13 +5,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, RingBuffer, RingBufferBuilder};
-use libbpf_rs::{Object, libbpf_sys};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, RingBuffer, RingBufferBuilder};
 
 use crate::clock::monotonic;
 use crate::plain::{Plain, from_bytes};
 use crate::tcx::{self, Beside, Hook};
-use crate::{Error, Port, Result, object};
+use crate::{Error, Port, Result, object, ring};
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 const WHAT: &str = "the recording";
@@ -127,13 +126,7 @@ impl Recorder {
     /// A port was detached, or the kernel refuses the programs or the memory.
     pub fn start(ports: &[Port], options: &RecorderOptions) -> Result<Self> {
         let failed = |e| Error::system("make a ring of recorded packets", e);
-        let map_options = libbpf_sys::bpf_map_create_opts {
-            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
-            ..Default::default()
-        };
-        let bytes = options.buffer_bytes;
-        let packets = MapHandle::create(MapType::RingBuf, Some(RING), 0, 0, bytes, &map_options);
-        let packets = packets.map_err(failed)?;
+        let packets = ring::create(RING, options.buffer_bytes).map_err(failed)?;
         let since_1970 = monotonic_since_1970();
         let batch = Rc::new(RefCell::new(Batch { since_1970, ..Batch::default() }));
         let mut builder = RingBufferBuilder::new();

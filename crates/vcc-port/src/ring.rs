@@ -27,12 +27,7 @@ impl Ring {
     pub(crate) fn open(rings: &MapHandle, port: u32, bytes: u32) -> Result<Self> {
         const DOING: &str = "make a ring of a port's events";
         let failed = |e| Error::system(DOING, e);
-        let options = libbpf_sys::bpf_map_create_opts {
-            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
-            ..Default::default()
-        };
-        let map = MapHandle::create(MapType::RingBuf, Some("vcc_ring"), 0, 0, bytes, &options)
-            .map_err(failed)?;
+        let map = create("vcc_ring", bytes).map_err(failed)?;
         let (to, received) = mpsc::channel();
         let mut builder = RingBufferBuilder::new();
         builder
@@ -83,6 +78,15 @@ impl Drop for Ring {
             let _ = remove(&self.rings, self.port);
         }
     }
+}
+
+/// A ring buffer of this size: a power of two, and a multiple of the size of a page.
+pub(crate) fn create(name: &str, bytes: u32) -> libbpf_rs::Result<MapHandle> {
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    MapHandle::create(MapType::RingBuf, Some(name), 0, 0, bytes, &options)
 }
 
 /// The ID of a port's ring.

@@ -38,6 +38,13 @@ pub struct RecordsOptions {
     pub share: f64,
 }
 
+/// FILE.1, FILE.2 and so on: the names that a full file gets, one after another.
+pub fn renamed(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
+}
+
 pub struct Records {
     options: RecordsOptions,
     /// None after a failure, until it can be opened again.
@@ -170,11 +177,7 @@ impl Records {
 
     /// FILE.1 is the latest.
     fn rotate(&mut self, path: &Path) -> io::Result<()> {
-        let kept = |number: u32| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
+        let kept = |number| renamed(path, number);
         let rename = |from: &Path, to: &Path| match fs::rename(from, to) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed,

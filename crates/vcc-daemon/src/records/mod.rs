@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use vcc_view::READ_EVERY;
 use vcc_web::{Snapshot, Source as _};
@@ -22,7 +22,7 @@ use vcc_web::{Snapshot, Source as _};
 use crate::http::Source;
 use crate::{Error, Result, journal};
 use file::Records;
-pub use file::{RecordsOptions, Target};
+pub use file::{RecordsOptions, Target, renamed};
 pub use record::{End, Record};
 use watched::{Read, Watched};
 
@@ -47,12 +47,19 @@ impl Recording {
         let failed =
             |e: io::Error| Error::system(format!("write records to {}", options.target), e);
         let records = Records::open(options).map_err(failed)?;
-        let watched = Watched::new(options.share, records.latest().map_err(failed)?);
-        let counts = Arc::new(Counts::default());
+        let (counts, share) = (Arc::new(Counts::default()), options.share);
         let (stop, stopped) = mpsc::channel();
-        let mut work = Work { source, watched, records, counts: counts.clone(), logged: None };
-        let thread = thread::Builder::new().name("records".into());
-        let thread = thread.spawn(move || work.run(&stopped));
+        let to = counts.clone();
+        // The ports do not wait until the end of a large file is read.
+        let work = move || {
+            let mut logged = None;
+            let latest = records.latest();
+            let earlier = latest.as_ref().ok().cloned().flatten();
+            let watched = Watched::new(share, earlier);
+            journal::failure(&mut logged, "connections are not recorded", latest.map(drop));
+            Work { source, watched, records, counts: to, logged }.run(&stopped);
+        };
+        let thread = thread::Builder::new().name("records".into()).spawn(work);
         let thread =
             thread.map_err(|e| Error::system("start the thread that records connections", e))?;
         Ok(Self { counts, stop: Some(stop), thread: Some(thread) })
@@ -89,7 +96,7 @@ struct Work {
 }
 
 impl Work {
-    fn run(&mut self, stopped: &Receiver<()>) {
+    fn run(mut self, stopped: &Receiver<()>) {
         loop {
             let begun = Instant::now();
             let read = self.source.snapshot().map(|snapshot| self.note(&snapshot));
@@ -108,7 +115,7 @@ impl Work {
     fn note(&mut self, snapshot: &Snapshot) {
         let unread = snapshot.ports.iter().filter(|port| port.failure.is_some());
         let unread: HashSet<String> = unread.map(|port| port.port.clone()).collect();
-        let now: Duration = vcc_port::monotonic();
+        let now = vcc_port::monotonic();
         let Self { watched, records, .. } = self;
         let read = Read { flows: &snapshot.flows, unread, now };
         watched.read(read, &mut |record| records.write(&record));

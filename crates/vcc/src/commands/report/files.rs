@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use vcc_daemon::Record;
+use vcc_daemon::{Record, renamed};
 
 /// Passes all records of the files, and of those that they were renamed to, the oldest file first. Returns the
 /// number of lines of JSON that are no records.
@@ -37,13 +37,8 @@ pub fn read(files: &[PathBuf], note: &mut dyn FnMut(Record)) -> anyhow::Result<u
 
 /// The file, after those that it was renamed to: FILE.2, FILE.1.
 fn with_renamed(path: &Path) -> Vec<PathBuf> {
-    let renamed = |number: u32| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{number}"));
-        PathBuf::from(name)
-    };
     let mut paths = vec![path.to_owned()];
-    paths.extend((1..).map(renamed).take_while(|path| path.exists()));
+    paths.extend((1..).map(|number| renamed(path, number)).take_while(|path| path.exists()));
     paths.reverse();
     paths
 }

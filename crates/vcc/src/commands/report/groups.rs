@@ -219,7 +219,8 @@ impl Sums {
         Some((most.0, *most.1))
     }
 
-    fn cells(&self) -> [String; 11] {
+    /// Its name, and its figures as text.
+    pub fn cells(&self) -> [String; 10] {
         let time = |us: Option<f64>| us.map_or("-".into(), units::duration);
         [
             self.name.clone(),
@@ -232,9 +233,12 @@ impl Sums {
             time(self.srtt_p99_us),
             time(self.fabric_delay_us),
             time(self.guest_delay_us),
-            self.mostly()
-                .map_or("-".into(), |(limit, share)| format!("{limit} {}", percent(Some(share)))),
         ]
+    }
+
+    fn mostly_text(&self) -> String {
+        let text = |(limit, share)| format!("{limit} {}", percent(Some(share)));
+        self.mostly().map_or("-".into(), text)
     }
 }
 
@@ -268,7 +272,9 @@ impl Report {
             ("GUEST-DELAY", Align::Right),
             ("MOSTLY", Align::Left),
         ]);
-        self.groups.iter().for_each(|sums| table.row(sums.cells()));
+        for sums in &self.groups {
+            table.row(sums.cells().into_iter().chain([sums.mostly_text()]));
+        }
         let mut text = table.render();
         text += &format!("{}\n", self.range());
         let sum = |of: fn(&Sums) -> u64| self.groups.iter().map(of).sum::<u64>();

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use vcc_plot::{Area, Axis, Canvas, Line, LinePanel, Scale, escaped, lines};
-use vcc_view::units;
 
 use super::groups::{HOUR_S, Hour, Report, Sums, percent, time};
 
@@ -71,7 +70,7 @@ pub fn html(report: &Report) -> String {
     let _ = writeln!(page, "<h1>vcc report</h1>\n<p>{}</p>", report.range());
     page += "<table><tr><th>Name<th>Connections<th>Acknowledged<th>Marks<th>Retransmitted<th>Of \
              segments<th>SRTT, median<th>99 %<th>Fabric delay<th>Guest delay</tr>\n";
-    report.groups.iter().for_each(|sums| row(&mut page, sums));
+    report.groups.iter().for_each(|sums| cells(&mut page, &sums.cells(), 1));
     page += "</table>\n";
     for sums in &report.groups {
         let _ = writeln!(page, "<h2>{}</h2>", escaped(&sums.name));
@@ -92,23 +91,6 @@ pub fn html(report: &Report) -> String {
         page += "</table>\n";
     }
     page
-}
-
-fn row(page: &mut String, sums: &Sums) {
-    let time = |us: Option<f64>| us.map_or("-".into(), units::duration);
-    let values = [
-        sums.name.clone(),
-        sums.connections.to_string(),
-        units::bytes(sums.acked_bytes as f64),
-        sums.marks.to_string(),
-        sums.retransmissions.to_string(),
-        percent(sums.retransmitted_share),
-        time(sums.srtt_us),
-        time(sums.srtt_p99_us),
-        time(sums.fabric_delay_us),
-        time(sums.guest_delay_us),
-    ];
-    cells(page, &values, 1);
 }
 
 /// The first `texts` cells are text.
