@@ -64,7 +64,8 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	}
 	note_seen(f, s);
 	if (f->stage < STAGE_ESTABLISHED) {
-		if (is_policed(f, p) && police_handshake(f, p, s))
+		if (!unanswered_from_guest(f, p, s, a) && is_policed(f, p) &&
+		    police_handshake(f, p, s))
 			drop_policed(a);
 		/* A server may send before the handshake completes (RFC 7413). */
 		else if (f->flags & FLOW_SYN_SEEN_PEER)

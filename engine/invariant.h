@@ -16,7 +16,8 @@ VCC_INLINE bool enums_hold(const struct vcc_flow *f)
 {
 	return f->stage <= STAGE_CLOSED && f->ca_state <= CA_LOSS && is_underlay(f->underlay) &&
 	       f->resent <= RESENT_SMALLER && f->asked <= ASKED_DATA &&
-	       f->sends <= (SENDS_MORE | SENDS_LATE | SENDS_FRAGMENTS | ASKED_AT_TICK) &&
+	       f->sends <=
+		   (SENDS_MORE | SENDS_LATE | SENDS_FRAGMENTS | ASKED_AT_TICK | SENDS_UNANSWERED) &&
 	       f->fills <= FILLS_ALONE && f->rcv_rtt <= RCV_RTT_TIMED &&
 	       f->lags <= (LAGS_GUEST | LAGS_PEER);
 }

@@ -75,6 +75,7 @@ VCC_INLINE void syn_to_guest(struct vcc_flow *f, const struct vcc_params *p,
 	if (f->stage == STAGE_SYN_SENT) {
 		/* Simultaneous open (RFC 9293, 3.5): the guest's options are known already. */
 		f->stage = STAGE_SYN_RECEIVED;
+		f->sends &= (uint8_t)~SENDS_UNANSWERED;
 		f->syn_flags &= FLOW_GUEST_OPENED | FLOW_OFFERS;
 		go_by_syn(f);
 		f->flags &= ~(uint32_t)FLOW_OFFERS | option_flags(s->options);

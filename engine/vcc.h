@@ -239,10 +239,11 @@ enum vcc_accecn {
 
 /* What the guest sends, and what times its answer. */
 enum vcc_sends {
-	SENDS_MORE = 1 << 0,	  /* last: a full segment, behind which there may be more */
-	SENDS_LATE = 1 << 1,	  /* there is data of late_seq */
-	SENDS_FRAGMENTS = 1 << 2, /* IP fragments (fragments.h) */
-	ASKED_AT_TICK = 1 << 3,	  /* asked_us is the time of the last tick (clock.h) */
+	SENDS_MORE = 1 << 0,	   /* last: a full segment, behind which there may be more */
+	SENDS_LATE = 1 << 1,	   /* there is data of late_seq */
+	SENDS_FRAGMENTS = 1 << 2,  /* IP fragments (fragments.h) */
+	ASKED_AT_TICK = 1 << 3,	   /* asked_us is the time of the last tick (clock.h) */
+	SENDS_UNANSWERED = 1 << 4, /* ACKs of a SYN-ACK that did not pass (active_open.h) */
 };
 
 /* Does the guest fill the rest of its window that is less than a segment? (runt.h) */

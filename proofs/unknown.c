@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* underlays: any */
-/* No data of an unknown connection passes where a rule polices, once the grace is over. */
+/*
+ * No data of an unknown connection passes where a rule polices, once the grace is over; nor of one
+ * whose SYN-ACK did not pass, which has no grace.
+ */
 #include "check.h"
-#include "unknown_connection.h"
+#include "active_open.h"
 
 uint32_t nondet_u32(void);
 
@@ -20,5 +23,11 @@ int main(void)
 
 	CLAIM(drops || !polices || !s.payload_bytes || in_grace,
 	      "law 10: where a rule polices, data of an unknown connection is dropped");
+	struct vcc_flow f = any_flow();
+	struct vcc_action a = action_pass(&s);
+
+	if (unanswered_from_guest(&f, &p, &s, &a))
+		CLAIM(a.verdict == VCC_DROP || !s.payload_bytes || !is_policed(&f, &p) || !polices,
+		      "law 20: where a rule polices, data without an answer is dropped");
 	CLAIM(!drops || (polices && s.payload_bytes && !in_grace), "nothing else is dropped");
 }

@@ -69,6 +69,8 @@ pub enum Untranslated {
     Fragments,
     /// The guest's segments do not pass this port.
     OneDirection,
+    /// The peer's segments do not pass this port.
+    PeerElsewhere,
     GuestEcn,
     Underlay,
 }
@@ -148,6 +150,9 @@ impl FlowState {
     fn limited_by_stage(&self) -> Option<Limit> {
         let awaited = match self.stage.into() {
             sys::STAGE_NONE => Awaited::Syn,
+            sys::STAGE_SYN_SENT if u32::from(self.sends) & sys::SENDS_UNANSWERED != 0 => {
+                return Some(Limit::Untranslated(Untranslated::PeerElsewhere));
+            }
             sys::STAGE_SYN_SENT => Awaited::SynAck,
             sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_SYN_SEEN_GUEST) => Awaited::Ack,
             sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_WINDOW_SHOWN) => {

@@ -2,7 +2,7 @@
 //! guest reads its peer's windows.
 
 use crate::common::*;
-use vcc_engine::{FlowState, Params, sys};
+use vcc_engine::{FlowState, Limit, OnUnknown, Params, Untranslated, sys};
 
 const MS_US: u64 = 1000;
 
@@ -161,6 +161,60 @@ fn the_guest_answers_by_another_card() {
         conn.guest_gets(conn.ack(400_000_000).win(2000));
         conn.wait_us(9000 * MS_US);
         assert_eq!(conn.deadline().forget, 0);
+    }
+}
+
+/// The peer's SYN-ACK takes another way, and so do all of its ACKs.
+#[test]
+fn the_peer_answers_by_another_card() {
+    for (police, on_unknown) in [(0, OnUnknown::Drop), (1, OnUnknown::Pass), (1, OnUnknown::Drop)] {
+        let treatment = params(|p| (p.police, p.on_unknown) = (police, on_unknown.number()));
+        let mut conn = Conn::new(treatment, 5);
+        let drops = police == 1 && on_unknown == OnUnknown::Drop;
+        conn.guest_syn(linux_syn());
+        let ack = conn.guest_sends(conn.data(0, 0));
+        assert_ne!(ack.one_direction, 0, "it is counted once");
+        assert!(!is_dropped(&ack), "it has no data");
+        for offset in [0, 400_000_000] {
+            let data = conn.send(offset, 1000);
+            assert_eq!((is_dropped(&data), data.police != 0), (drops, drops));
+            assert_eq!(data.one_direction, 0);
+            assert!(is_not_ect(&data));
+        }
+        assert_eq!(u32::from(conn.flow.policed), if drops { 2 } else { 0 });
+        assert_eq!(
+            conn.flow.limited_by(&conn.params, None, conn.now_us),
+            Limit::Untranslated(Untranslated::PeerElsewhere)
+        );
+        // It stays known as long as segments pass.
+        conn.wait_us(9000 * MS_US);
+        conn.send(0, 1000);
+        conn.wait_us(9000 * MS_US);
+        assert_eq!(conn.deadline().forget, 0);
+    }
+}
+
+/// An ACK before the SYN-ACK proves nothing: with the answer, the connection is one like others.
+#[test]
+fn an_ack_before_the_answer_changes_nothing() {
+    for police in [0, 1] {
+        let treatment = params(|p| (p.police, p.on_unknown) = (police, OnUnknown::Pass.number()));
+        let mut conn = Conn::new(treatment, 5);
+        conn.guest_syn(linux_syn());
+        conn.send(0, 1000);
+        conn.send(100_000, 1000);
+        conn.peer_synack(linux_syn().ece());
+        conn.guest_sends(conn.data(0, 0));
+        let mut undisturbed = Conn::opened(treatment, 5, linux_syn(), linux_syn());
+        let facts = |c: &Conn| {
+            let f = &c.flow;
+            (f.stage, f.flags, f.sends, f.settled, f.wscale_shown, f.right_edge, f.snd_nxt)
+        };
+        assert_eq!(facts(&conn), facts(&undisturbed));
+        for (offset, bytes) in [(0, 1000), (100_000, 1000)] {
+            let [is, would] = [&mut conn, &mut undisturbed].map(|c| c.send(offset, bytes).police);
+            assert_eq!(is, would, "{offset}");
+        }
     }
 }
 

@@ -77,6 +77,9 @@ fn untranslated_text(why: Untranslated) -> &'static str {
         Untranslated::OneDirection => {
             "one direction: the guest's answers take another path, so only its window's scale is translated"
         }
+        Untranslated::PeerElsewhere => {
+            "one direction: the peer's answers take another path, so nothing limits the guest's data"
+        }
         Untranslated::GuestEcn => "the guest uses ECN itself, so vcc does not translate it",
         Untranslated::Underlay => "its underlay leaves it to the guest",
     }
@@ -154,6 +157,10 @@ mod tests {
             (
                 Limit::Untranslated(Untranslated::OneDirection),
                 "not by vcc: one direction: the guest's answers take another path, so only its window's scale is translated",
+            ),
+            (
+                Limit::Untranslated(Untranslated::PeerElsewhere),
+                "not by vcc: one direction: the peer's answers take another path, so nothing limits the guest's data",
             ),
             (
                 Limit::Untranslated(Untranslated::GuestEcn),
