@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 18u
+#define LAYOUT_VERSION 19u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -336,6 +336,8 @@ enum vcc_count {
 /* What a port counts on one CPU. */
 struct vcc_counts {
 	uint64_t segments[COUNT_MAX];
+	uint64_t
+	    handed_on[2]; /* frames that the fast path left to the whole engine, by direction */
 	struct vcc_delays delays;
 };
 

@@ -21,6 +21,13 @@ pub(crate) fn delays(counts: &MapHandle, index: u32) -> Result<Delays> {
     Ok(sum)
 }
 
+/// Frames that the fast path has handed on, from the guest and to it.
+pub(crate) fn handed_on(counts: &MapHandle, index: u32) -> Result<[u64; 2]> {
+    let per_cpu = read(counts, index)?;
+    let of = |direction: usize| per_cpu.iter().map(|on_cpu| on_cpu.handed_on[direction]).sum();
+    Ok([of(0), of(1)])
+}
+
 fn read(counts: &MapHandle, index: u32) -> Result<Vec<sys::vcc_counts>> {
     let per_cpu = counts
         .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)

@@ -26,6 +26,8 @@ pub struct Work {
     pub frames_per_s: f64,
     /// The mean of a frame; None without frames.
     pub frame_ns: Option<f64>,
+    /// The part of them that the fast path took; None without frames, or where it is not counted.
+    pub fast_part: Option<f64>,
 }
 
 impl Cost {
@@ -33,7 +35,7 @@ impl Cost {
     pub fn work(&self) -> Option<Work> {
         let frames_per_s = self.from_guest?.frames_per_s + self.to_guest?.frames_per_s;
         let frame_ns = (frames_per_s > 0.0).then(|| self.cpu * 1e9 / frames_per_s);
-        Some(Work { frames_per_s, frame_ns })
+        Some(Work { frames_per_s, frame_ns, fast_part: None })
     }
 }
 
@@ -48,7 +50,12 @@ pub struct CostWatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
     /// In the kernel, where the programs of each direction are counted.
-    Kernel { from_guest: RunTime, to_guest: RunTime },
+    Kernel {
+        from_guest: RunTime,
+        to_guest: RunTime,
+        /// Frames that the fast path has handed on; None if other devices' are among them.
+        handed_on: Option<[u64; 2]>,
+    },
     /// Of a process, all of whose work is for one port.
     Process { cpu: Duration, frames: Option<[u64; 2]> },
 }
@@ -98,7 +105,9 @@ impl Reading {
             Source::Kernel(port) => {
                 let times = port.run_time_by_direction().ok()?;
                 let (from_guest, to_guest) = (times.from_guest, times.to_guest);
-                Some(Self::Kernel { from_guest, to_guest })
+                let is_whole = port.others().is_empty();
+                let handed_on = is_whole.then(|| port.handed_on().ok()).flatten();
+                Some(Self::Kernel { from_guest, to_guest, handed_on })
             }
             Source::Domain(of) => {
                 let stream = domain::connect(&of.name).ok()?;
@@ -119,13 +128,18 @@ impl Reading {
         }
         match (self, later) {
             (
-                Self::Kernel { from_guest, to_guest },
-                Self::Kernel { from_guest: from_now, to_guest: to_now },
+                Self::Kernel { from_guest, to_guest, handed_on },
+                Self::Kernel { from_guest: from_now, to_guest: to_now, handed_on: on_now },
             ) => {
                 let [from, to] = [since(from_guest, from_now)?, since(to_guest, to_now)?];
-                let work = |time: RunTime| Some(Work::of(time.runs, time.ns as f64, seconds));
+                let slow = |direction: usize| on_now?[direction].checked_sub(handed_on?[direction]);
+                let work = |time: RunTime, direction| {
+                    let work = Work::of(time.runs, time.ns as f64, seconds);
+                    let fast_part = slow(direction).and_then(|slow| fast_part(time.runs, slow));
+                    Some(Work { fast_part, ..work })
+                };
                 let cpu = (from.ns + to.ns) as f64 / 1e9 / seconds;
-                Some(Cost { from_guest: work(from), to_guest: work(to), cpu })
+                Some(Cost { from_guest: work(from, 0), to_guest: work(to, 1), cpu })
             }
             (Self::Process { cpu, frames }, Self::Process { cpu: now, frames: frames_now }) => {
                 let ns = now.checked_sub(cpu)?.as_nanos() as f64;
@@ -147,10 +161,15 @@ fn since(before: RunTime, now: RunTime) -> Option<RunTime> {
     Some(RunTime { runs: now.runs.checked_sub(before.runs)?, ns: now.ns.checked_sub(before.ns)? })
 }
 
+/// The two counts are not read at the same time, so a few frames may be in one of them alone.
+fn fast_part(frames: u64, slow: u64) -> Option<f64> {
+    (frames > 0).then(|| frames.saturating_sub(slow) as f64 / frames as f64)
+}
+
 impl Work {
     fn of(frames: u64, ns: f64, seconds: f64) -> Self {
         let frame_ns = (frames > 0).then(|| ns / frames as f64);
-        Self { frames_per_s: frames as f64 / seconds, frame_ns }
+        Self { frames_per_s: frames as f64 / seconds, frame_ns, fast_part: None }
     }
 }
 
@@ -193,16 +212,18 @@ mod tests {
         let reading = |runs, ns| Reading::Kernel {
             from_guest: RunTime { runs, ns },
             to_guest: RunTime { runs: 2 * runs, ns: 2 * ns },
+            handed_on: Some([runs / 10, runs / 10]),
         };
         let cost = reading(100, 1_000).until(reading(1_100, 201_000), 2 * SECOND).expect("a cost");
-        let from_guest = Work { frames_per_s: 500.0, frame_ns: Some(200.0) };
+        let from_guest = Work { frames_per_s: 500.0, frame_ns: Some(200.0), fast_part: Some(0.9) };
         assert_eq!(cost.from_guest, Some(from_guest));
-        assert_eq!(cost.to_guest, Some(Work { frames_per_s: 1_000.0, ..from_guest }));
+        let to_guest = Work { frames_per_s: 1_000.0, fast_part: Some(0.95), ..from_guest };
+        assert_eq!(cost.to_guest, Some(to_guest));
         assert!((cost.cpu - 600e3 / 1e9 / 2.0).abs() < 1e-12, "{cost:?}");
         let all = cost.work().expect("frames");
         assert!((all.frame_ns.expect("a mean") - 200.0).abs() < 1e-6, "{all:?}");
         let idle = reading(100, 1_000).until(reading(100, 1_000), SECOND).expect("a cost");
-        assert_eq!(idle.from_guest, Some(Work { frames_per_s: 0.0, frame_ns: None }));
+        assert_eq!(idle.from_guest, Some(Work::default()));
         // Another program is in its place.
         assert_eq!(reading(100, 1_000).until(reading(1, 1), SECOND), None);
     }

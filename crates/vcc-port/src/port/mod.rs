@@ -168,6 +168,12 @@ impl Port {
         counts::delays(&self.maps()?.counts, self.seat()?.index)
     }
 
+    /// Frames that the fast path has handed on to the whole engine, from the guest and to it. Of all devices
+    /// of the port.
+    pub fn handed_on(&self) -> Result<[u64; 2]> {
+        counts::handed_on(&self.maps()?.counts, self.seat()?.index)
+    }
+
     /// The run time of both programs together; see [`Self::run_time_by_direction`].
     pub fn run_time(&self) -> Result<RunTime> {
         let RunTimeByDirection { from_guest, to_guest } = self.run_time_by_direction()?;

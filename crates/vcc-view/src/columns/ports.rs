@@ -220,6 +220,20 @@ pub static PORT_COLUMNS: &[Column] = &[
         "frames to the guest",
     ),
     Column::new(
+        "Fast from",
+        "fast_path_from_guest",
+        Fraction,
+        |port| port.work(|cost| cost.from_guest).and_then(|work| work.fast_part).into(),
+        "the part of the frames from the guest that the fast path took, the others being left to the whole engine; `null` for devices that share a port",
+    ),
+    Column::new(
+        "Fast to",
+        "fast_path_to_guest",
+        Fraction,
+        |port| port.work(|cost| cost.to_guest).and_then(|work| work.fast_part).into(),
+        "the same of the frames to the guest",
+    ),
+    Column::new(
         "Failure",
         "failure",
         Text,

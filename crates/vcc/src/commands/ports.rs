@@ -7,7 +7,7 @@ use vcc_command::{output, seconds};
 use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{
-    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, cell,
+    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, Work, cell,
 };
 
 use super::sweep;
@@ -168,14 +168,21 @@ pub fn report(ports: &[PortView]) -> String {
 fn cost_text(port: &PortView) -> String {
     let Some(cost) = &port.cost else { return String::new() };
     let cell = |key| cell(PORT_COLUMNS, port, key);
+    let frames = |key, work: Option<Work>| {
+        let rate = cell(key);
+        match work.and_then(|work| work.fast_part) {
+            Some(part) => format!("{rate}, {:.0} % on the fast path", part * 100.0),
+            None => rate,
+        }
+    };
     format!(
         "{:>12}  costs {:.2} % of a CPU: {} for a frame from the guest ({}), {} for a frame to it ({})\n",
         "",
         cost.cpu * 100.0,
         cell("cost_from_guest_ns"),
-        cell("frames_from_guest_per_s"),
+        frames("frames_from_guest_per_s", cost.from_guest),
         cell("cost_to_guest_ns"),
-        cell("frames_to_guest_per_s"),
+        frames("frames_to_guest_per_s", cost.to_guest),
     )
 }
 

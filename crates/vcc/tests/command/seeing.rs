@@ -212,12 +212,16 @@ fn ports_show_what_they_cost() {
             let frames_per_s = number(&format!("frames_{way}_guest_per_s"));
             let frame_ns = number(&format!("cost_{way}_guest_ns"));
             assert!(frames_per_s > 0.0 && frame_ns > 1.0, "{way}: {ports}");
+            // One byte at a time, of a connection that was there before.
+            let fast_part = number(&format!("fast_path_{way}_guest"));
+            assert!(fast_part > 0.5 && fast_part <= 1.0, "{way}: {ports}");
             frames_per_s * frame_ns / 1e9
         });
         let sum = cpu[0] + cpu[1];
         assert!((number("cost_cpu") / sum - 1.0).abs() < 1e-6, "{sum}: {ports}");
         let text = vcc("ports --cost=0.1").well();
-        assert!(text.contains("costs 0.00 % of a CPU: "), "{text}");
+        // What else the device carries meanwhile, such as a router solicitation, costs, too.
+        assert!(text.contains(" % of a CPU: "), "{text}");
         let plain: Value = serde_json::from_str(&vcc("ports --json").well()).expect("JSON");
         assert!(plain[0]["cost_cpu"].is_null(), "{plain}");
     });

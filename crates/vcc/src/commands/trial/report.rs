@@ -130,7 +130,8 @@ mod tests {
             Duration::from_secs(2),
             &[flow("tap2", 3000, 100, 4), flow("tap9", 1000, 100, 0)],
         );
-        let work = |frames_per_s, ns| Some(Work { frames_per_s, frame_ns: Some(ns) });
+        let work =
+            |frames_per_s, ns| Some(Work { frames_per_s, frame_ns: Some(ns), ..Work::default() });
         let from_guest = work(3000.0, 100.0);
         let to_guest = work(1000.0, 500.0);
         let costs = [Cost { from_guest, to_guest, cpu: 800e-6 }];

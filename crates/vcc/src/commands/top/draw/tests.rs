@@ -121,7 +121,8 @@ fn a_guest_that_waits_for_its_cpu_is_seen() {
 #[test]
 fn a_port_shows_what_it_costs() {
     let mut model = model(0, 0);
-    let work = |frame_ns| Some(Work { frames_per_s: 1e4, frame_ns: Some(frame_ns) });
+    let work =
+        |frame_ns| Some(Work { frames_per_s: 1e4, frame_ns: Some(frame_ns), ..Work::default() });
     let cost = Some(Cost { from_guest: work(187.0), to_guest: work(1160.0), cpu: 0.0136 });
     model
         .update(Snapshot { ports: vec![PortView { cost, ..port("vnet3") }], ..Default::default() });
