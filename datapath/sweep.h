@@ -69,6 +69,9 @@ VCC_APART int sweep_visit(const struct vcc_key *found, uint32_t what, uint32_t u
 	}
 	struct vcc_params *p = treatment(port, &e->flow, &key, what == SETTLE_MARK);
 
+	/* Without a policy there is no edition that its next segment would notice. */
+	if (what == SETTLE_MARK && p && !port->by_policy)
+		vcc_judge_anew(&e->flow, p);
 	bool forget = what == FORGET_MARK || !p;
 
 	if (forget && may_forget(now_us())) {

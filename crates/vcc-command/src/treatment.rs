@@ -3,8 +3,8 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
-use vcc_engine::Mode;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, FromArgMatches};
+use vcc_engine::{Mode, Params};
 use vcc_policy::{
     KEYS, Key, Kind, MAX_FLOWS, ORDER, Order, PortSelector, Scope, Settings, Surface, TunnelKind,
     Tunnels, Value, dashed,
@@ -111,22 +111,31 @@ fn order() -> Arg {
         .value_parser(ValueParser::new(PossibleValuesParser::new(names).try_map(parse)))
 }
 
+/// The options that are given.
+fn given(matches: &ArgMatches, buffers: bool) -> impl Iterator<Item = (&'static Key, u32)> {
+    keys(buffers).filter_map(|key| Some((key, *matches.get_one::<u32>(key.name)?)))
+}
+
+fn tunnels(matches: &ArgMatches) -> Option<Tunnels> {
+    Some(matches.get_many::<TunnelKind>(INSIDE_OPTION)?.copied().collect())
+}
+
+/// What is not an error, but perhaps not meant.
+fn warnings(settings: &Settings) -> Vec<String> {
+    settings.warnings(Surface::CommandLine).map(|complaint| complaint.message).collect()
+}
+
+/// An error if the options contradict each other.
+fn agreed(settings: &Settings) -> Result<(), String> {
+    let complaint = settings.complaints(Surface::CommandLine, None).into_iter().next();
+    complaint.map_or(Ok(()), |complaint| Err(complaint.message))
+}
+
 fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFFERS>, String> {
     let mut settings = Settings::default();
-    for key in keys(BUFFERS) {
-        if let Some(number) = matches.get_one::<u32>(key.name) {
-            settings.set(key, Value::Number(*number));
-        }
-    }
-    if let Some(complaint) = settings.complaints(Surface::CommandLine, None).into_iter().next() {
-        return Err(complaint.message);
-    }
-    let tunnels = match BUFFERS {
-        true => Tunnels::NONE,
-        false => {
-            matches.get_many::<TunnelKind>(INSIDE_OPTION).into_iter().flatten().copied().collect()
-        }
-    };
+    given(matches, BUFFERS).for_each(|(key, number)| settings.set(key, Value::Number(number)));
+    agreed(&settings)?;
+    let tunnels = (!BUFFERS).then(|| tunnels(matches)).flatten().unwrap_or(Tunnels::NONE);
     let max_flows = matches.get_one::<u32>(MAX_FLOWS_OPTION).copied();
     let order = match BUFFERS {
         true => None,
@@ -138,9 +147,52 @@ fn treatment<const BUFFERS: bool>(matches: &ArgMatches) -> Result<Treatment<BUFF
         inside: tunnels,
         order: order.unwrap_or_default(),
     };
-    let warnings =
-        settings.warnings(Surface::CommandLine).map(|complaint| complaint.message).collect();
-    Ok(Treatment { options, warnings })
+    Ok(Treatment { options, warnings: warnings(&settings) })
+}
+
+/// The options that change of the treatment of a port in the kernel; the others stay.
+pub struct TreatmentChange {
+    given: Vec<(&'static Key, u32)>,
+    pub inside: Option<Tunnels>,
+}
+
+impl TreatmentChange {
+    /// The parameters with these changes, and warnings. An error if they contradict those that stay.
+    pub fn apply_to(&self, before: Params) -> Result<(Params, Vec<String>), String> {
+        let mut settings = Settings::from_params(before);
+        let changes = self.given.iter();
+        changes.for_each(|(key, number)| settings.set(key, Value::Number(*number)));
+        agreed(&settings)?;
+        Ok((settings.treatment().params, warnings(&settings)))
+    }
+}
+
+impl FromArgMatches for TreatmentChange {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self { given: given(matches, false).collect(), inside: tunnels(matches) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for TreatmentChange {
+    fn augment_args(command: Command) -> Command {
+        let changes = ArgGroup::new("change").required(true).multiple(true);
+        let unchanged = |arg: Arg| {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let help = help.split(" [default: ").next().unwrap_or_default().to_owned();
+            arg.help(help).group("change")
+        };
+        let options = keys(false).map(option).chain([inside()]).map(unchanged);
+        command.group(changes).args(options)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
 }
 
 impl<const BUFFERS: bool> FromArgMatches for Treatment<BUFFERS> {

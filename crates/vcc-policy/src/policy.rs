@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::pool::Pool;
 use crate::port::PortSelector;
 use crate::rule::Rule;
+use crate::treatment::Treatment;
 
 /// There is at least one rule: the default, which is the last and matches everything.
 #[derive(Clone, Debug)]
@@ -90,6 +91,11 @@ impl Policy {
     /// Whether the file says how connections are treated that no rule matches.
     pub fn has_default(&self) -> bool {
         self.has_default
+    }
+
+    /// Of connections that no rule matches, if the file says it.
+    pub fn default_treatment(&self) -> Option<&Treatment> {
+        self.has_default.then(|| &self.rules[self.last()].treatment)
     }
 
     pub fn count(&self) -> RuleCount {

@@ -1,6 +1,6 @@
 //! Keys with their values as written, and the treatment that they set.
 
-use vcc_engine::{Act, GuestEcn, Mode, Receive, Underlay};
+use vcc_engine::{Act, GuestEcn, Mode, Params, Receive, Underlay};
 
 use crate::keys::{KEYS, Key, Kind, Need, Surface, Value};
 use crate::listing::listing;
@@ -34,6 +34,13 @@ const MIGRATABLE: &str = "migratable";
 const FLOOR: &str = "window_floor_segments";
 
 impl Settings {
+    /// The keys that give these parameters, of which those with their defaults are left out.
+    pub fn from_params(params: Params) -> Self {
+        let treatment = Treatment { params, ..Treatment::default() };
+        let settings = treatment.changes().map(|(key, number)| (key, Value::Number(number)));
+        Self(settings.collect())
+    }
+
     pub fn set(&mut self, key: &'static Key, value: Value) {
         self.0.retain(|(other, _)| *other != key);
         self.0.push((key, value));

@@ -24,7 +24,9 @@ pub enum Error {
     )]
     NotEthernet { device: String, kind: String },
 
-    #[error("vcc is already attached to `{device}`: `vcc detach {device}` first")]
+    #[error(
+        "vcc is already attached to `{device}`: `vcc set {device}` changes its treatment, and `vcc detach {device}` ends it"
+    )]
     AlreadyAttached { device: String },
 
     #[error(

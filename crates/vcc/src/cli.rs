@@ -8,7 +8,7 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, bundle, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
-    policy, ports, read, record, report, run, status, top, trace, trial, underlay, upgrade,
+    policy, ports, read, record, report, run, set, status, top, trace, trial, underlay, upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -36,6 +36,7 @@ pub enum Command {
     Run(run::Arguments),
     Status(status::Arguments),
     Attach(attach::Arguments),
+    Set(set::Arguments),
     Detach(detach::Arguments),
     Flows(flows::Arguments),
     Top(top::Arguments),

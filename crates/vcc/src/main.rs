@@ -41,6 +41,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
         Command::Attach(arguments) => commands::attach::run(&arguments),
+        Command::Set(arguments) => commands::set::run(&arguments),
         Command::Detach(arguments) => commands::detach::run(&arguments),
         Command::Flows(arguments) => commands::flows::run(&arguments),
         Command::Top(arguments) => commands::top::run(&arguments),

@@ -250,6 +250,20 @@ impl Port {
         self.change_params(|params| params.0.mode = mode.number())
     }
 
+    /// Changes the treatment of all connections, of those that it has as well. What their handshake has
+    /// agreed on stays. Returns how many connections follow.
+    ///
+    /// Of a port without a policy: rules have their own parameters.
+    pub fn set_params(&self, params: Params) -> Result<u32> {
+        self.change(|port| {
+            let before = port.params;
+            port.params = sys::vcc_params { trace: before.trace, ..params.0 };
+            let since_s = Params(before).rejects_unknown().then_some(before.policed_s);
+            port.params.policed_s = params.policed_since_s(false, since_s, now_s());
+        })?;
+        self.visit(Sweep::Settle)
+    }
+
     /// Takes new connections inside these tunnels. Those that are known continue, translated,
     /// inside any tunnel.
     pub fn set_inside(&self, tunnels: Tunnels) -> Result<()> {

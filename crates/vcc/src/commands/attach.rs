@@ -4,7 +4,6 @@ use anyhow::bail;
 use vcc_command::output;
 use vcc_command::treatment::{DeviceTreatment, options_of_port};
 use vcc_daemon::{ClientError, OF_CLUSTER, Status};
-use vcc_engine::Mode;
 use vcc_policy::Order;
 use vcc_port::Port;
 use vcc_port::coexistence::Around;
@@ -63,10 +62,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         output::complain(&format!("warning: {warning}"));
     }
     let underlay = options.params.underlay().expect("set by its name");
-    let how = match arguments.treatment.mode() {
-        Mode::Enforce => underlay.to_string(),
-        mode => format!("{underlay}, in {mode} mode"),
-    };
+    let how = format!("{underlay}, in {} mode", arguments.treatment.mode());
     for port in &fresh {
         output::say(&format!("attached to {}: {how}\n", port.device()));
     }
@@ -83,7 +79,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// A port under a policy is the daemon's: detaching it would release its connections, and the daemon
 /// attaches to it again.
-fn require_not_under_policy(device: &str) -> anyhow::Result<()> {
+pub(super) fn require_not_under_policy(device: &str) -> anyhow::Result<()> {
     let is_under_policy = match Port::open(device) {
         Ok(port) => port.index()?.is_some(),
         // Attaching reports why.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use vcc_command::output;
 use vcc_engine::sys;
-use vcc_port::{Flow, Port};
+use vcc_port::{Flow, FlowId, Port};
 
 use super::ports_of;
 
@@ -17,13 +17,14 @@ use super::ports_of;
 /// for a connection, its peer keeps sending data that the fabric may mark, and nobody echoes these
 /// marks until the connection ends; draining does not wait for that.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
 pub struct Arguments {
     /// The devices to detach from
-    #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "DEV", group = "which")]
     devices: Vec<String>,
 
     /// Detach from all devices, including those of other network namespaces
-    #[arg(long)]
+    #[arg(long, group = "which")]
     all: bool,
 
     /// Detach at once, even while connections depend on vcc
@@ -40,6 +41,9 @@ pub struct Arguments {
 }
 
 const POLL: Duration = Duration::from_millis(200);
+
+/// Connections that a message names; `vcc flows` has the others.
+const NAMED: usize = 3;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut ports = ports_of(&arguments.devices, "end its process")?;
@@ -59,6 +63,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if draining.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
+        if arguments.wait && Instant::now() < deadline {
+            thread::sleep(POLL);
+            ports = draining.into_iter().map(|draining| draining.port).collect();
+            continue;
+        }
         let text: Vec<String> = draining.iter().map(Draining::text).collect();
         let text = text.join("; ");
         if !arguments.wait {
@@ -68,11 +77,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ));
             return Ok(ExitCode::SUCCESS);
         }
-        if Instant::now() >= deadline {
-            bail!("{text} after {} s", arguments.timeout);
-        }
-        thread::sleep(POLL);
-        ports = draining.into_iter().map(|draining| draining.port).collect();
+        bail!(
+            "after {} s, {text}. Wait longer (--timeout), or detach with --now, which makes them slow",
+            arguments.timeout
+        );
     }
 }
 
@@ -99,9 +107,26 @@ struct Draining {
 impl Draining {
     fn text(&self) -> String {
         let device = self.port.device();
-        match self.connections {
-            1 => format!("{device} is draining: 1 connection still depends on vcc"),
-            n => format!("{device} is draining: {n} connections still depend on vcc"),
+        let what = match self.connections {
+            1 => "1 connection still depends on vcc".to_owned(),
+            n => format!("{n} connections still depend on vcc"),
+        };
+        format!("{device} is draining: {what}{}", self.names())
+    }
+
+    /// Of the first few connections; some may have ended since they were counted.
+    fn names(&self) -> String {
+        let flows = self.port.flows().unwrap_or_default();
+        let needing = flows.iter().filter(|flow| flow.depends_on_translation());
+        let mut ids: Vec<FlowId> = needing.map(Flow::id).collect();
+        ids.sort_by_key(|id| (id.guest, id.peer));
+        let names: Vec<String> = ids.iter().take(NAMED).map(FlowId::to_string).collect();
+        match ids.len() {
+            0 => String::new(),
+            n if n > NAMED => {
+                format!(" ({}, and others: `vcc flows {}`)", names.join(", "), self.port.device())
+            }
+            _ => format!(" ({})", names.join(", ")),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 mod selection;
+pub mod set;
 pub mod status;
 mod tenants;
 pub mod top;

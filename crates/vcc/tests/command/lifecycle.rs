@@ -17,7 +17,7 @@ fn flows() -> Vec<Value> {
 fn attach_watch_detach() {
     on_a_host(|| {
         let guest = guest();
-        assert_eq!(vcc("attach port").well(), "attached to port: reno-ecn\n");
+        assert_eq!(vcc("attach port").well(), "attached to port: reno-ecn, in enforce mode\n");
         assert_eq!(flows(), Vec::<Value>::new());
 
         let (mut from_guest, mut to_guest) = connect(&guest);
@@ -130,9 +130,12 @@ fn detaching_waits_for_connections_that_need_vcc() {
         exchange(&mut from_guest, &mut to_guest);
 
         let printed = vcc("detach port").well();
-        assert!(printed.contains("draining: 1 connection still depends on vcc"), "{printed}");
+        let name =
+            format!("{}-{}", from_guest.local_addr().unwrap(), from_guest.peer_addr().unwrap());
+        let reason = format!("draining: 1 connection still depends on vcc ({name})");
+        assert!(printed.contains(&reason), "{printed}");
         let complaint = vcc("detach port --wait --timeout 0").complaint(1);
-        assert!(complaint.contains("draining: 1 connection still depends on vcc"), "{complaint}");
+        assert!(complaint.contains(&reason), "{complaint}");
         exchange(&mut from_guest, &mut to_guest);
 
         let (mut new_guest, mut new_host) = connect(&guest);
@@ -142,6 +145,43 @@ fn detaching_waits_for_connections_that_need_vcc() {
         drop((from_guest, to_guest));
         assert_eq!(vcc("detach port --wait --timeout 60").well(), "detached from port\n");
         exchange(&mut new_guest, &mut new_host);
+    });
+}
+
+#[test]
+fn a_ports_treatment_changes_under_its_connections() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port --mode shadow --window-floor-segments 2").well();
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let flow = || flows().pop().expect("a connection");
+        assert_eq!((&flow()["mode"], &flow()["underlay"]), (&"shadow".into(), &"reno-ecn".into()));
+
+        let refused = vcc("set port --mode enforce --rto-min 10ms --emit-after 1ms").complaint(1);
+        assert!(refused.contains("--emit-after has no effect without --emit"), "{refused}");
+        assert_eq!(flow()["mode"], "shadow", "nothing has changed");
+
+        let changed =
+            vcc("set port --mode enforce --underlay cubic --window-cap 8K --guest-ecn override")
+                .well();
+        assert_eq!(changed, "port: cubic, in enforce mode; 1 connection follows\n");
+        exchange(&mut here, &mut there);
+        exchange(&mut here, &mut there);
+        let shown = flow();
+        assert_eq!((&shown["mode"], &shown["underlay"]), (&"enforce".into(), &"cubic".into()));
+        assert!(shown["window_shown_bytes"].as_u64().is_some_and(|bytes| bytes <= 8 << 10), "{shown}");
+        // Other options stay as they were.
+        let kept = vcc("set port --window-floor-segments 99 --window-cap 16K").complaint(1);
+        assert!(kept.contains("exceeds --window-cap 16K"), "{kept}");
+
+        let attached = vcc("attach port").complaint(1);
+        assert!(attached.contains("`vcc set port` changes its treatment"), "{attached}");
+        assert!(vcc("set port").complaint(2).contains("were not provided"), "an option is needed");
+        assert!(vcc("set lo --mode enforce").complaint(1).contains("not attached to `lo`"));
+        vcc("detach port").well();
+        let draining = vcc("set port --mode enforce").complaint(1);
+        assert!(draining.contains("port is draining"), "{draining}");
     });
 }
 
@@ -195,7 +235,10 @@ fn attaching_again_ends_the_draining() {
         vcc("attach port").well();
         let (mut from_guest, mut to_guest) = connect(&guest);
         assert!(vcc("detach port").well().contains("draining: 1 connection"));
-        assert_eq!(vcc("attach port").well(), "port is no longer draining: reno-ecn\n");
+        assert_eq!(
+            vcc("attach port").well(),
+            "port is no longer draining: reno-ecn, in enforce mode\n"
+        );
         assert!(vcc("attach port").complaint(1).contains("already attached"));
 
         let (mut new_guest, mut new_host) = connect(&guest);
@@ -240,7 +283,10 @@ fn limits_that_a_guest_escapes_are_warned_of() {
     on_a_host(|| {
         ip("link add port type veth peer name guest");
         let printed = vcc("attach port --police --window-cap 100K");
-        assert_eq!((printed.code, printed.stdout.as_str()), (0, "attached to port: reno-ecn\n"));
+        assert_eq!(
+            (printed.code, printed.stdout.as_str()),
+            (0, "attached to port: reno-ecn, in enforce mode\n")
+        );
         let expected = "vcc: warning: --window-cap, --police do not bind a guest that negotiates \
             ECN itself: its connections are left alone without --guest-ecn override\n";
         assert_eq!(printed.stderr, expected);

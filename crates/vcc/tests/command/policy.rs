@@ -60,7 +60,10 @@ fn a_good_policy() {
     let output = file.vcc("policy check FILE").well();
     assert_eq!(
         output,
-        format!("{} is valid: 2 rules and a default, 1 pool, 1 pattern of ports\n", file.name())
+        format!(
+            "{} is valid: 2 rules and a default, 1 pool, 1 pattern of ports; the default is reno-ecn, in shadow mode\n",
+            file.name()
+        )
     );
 }
 

@@ -185,7 +185,7 @@ fn refusals() {
             assert!(message.contains(&format!("`{device}`")), "{message}");
         }
         let mut alone = attach_pinned(SECOND, &AttachOptions::default()).expect("attached");
-        let message = "vcc is already attached to `second`: `vcc detach second` first";
+        let message = "vcc is already attached to `second`: `vcc set second` changes its treatment, and `vcc detach second` ends it";
         assert_eq!(join(SECOND), message, "a port of its own, perhaps with connections");
         alone.detach().expect("detached");
         alone = join_pinned(&port);

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use vcc_command::output;
+use vcc_engine::Mode;
 
 use super::{complain, counted, read_with_text};
 
@@ -23,6 +24,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let devices = vcc_port::coexistence::host_devices().unwrap_or_default();
     let devices: Vec<_> = devices.into_iter().map(|device| (device.name, device.what)).collect();
     complain(&policy.warn_of_host_devices(&text, &file.to_string(), &devices));
-    output::say(&format!("{file} is valid: {rules}, {pools}, {ports} of ports\n"));
+    let default = policy.default_treatment().map_or_else(String::new, |of| match of.mode() {
+        Mode::Ignore => "; the default ignores connections".to_owned(),
+        mode => format!("; the default is {}, in {mode} mode", of.underlay()),
+    });
+    output::say(&format!("{file} is valid: {rules}, {pools}, {ports} of ports{default}\n"));
     Ok(ExitCode::SUCCESS)
 }

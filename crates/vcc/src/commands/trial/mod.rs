@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::ValueEnum;
 use vcc_command::{output, seconds};
+use vcc_daemon::OF_CLUSTER;
 use vcc_view::trial::Tally;
 use vcc_view::{Cost, CostWatch, Counting, Once};
 
@@ -41,6 +42,22 @@ pub struct Arguments {
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// How connections come into shadow mode here: by the daemon's policy if there is a daemon.
+fn next_step() -> String {
+    match super::policy::daemon().status() {
+        Ok(status) if status.config == OF_CLUSTER => {
+            "set `mode: shadow` in a rule of the cluster's VccPolicy".to_owned()
+        }
+        Ok(status) => format!(
+            "set mode = \"shadow\" in [default] or in a rule of {}, then `vcc policy apply`",
+            status.config
+        ),
+        Err(_) => {
+            "`vcc attach DEV --mode shadow`, or `vcc set DEV --mode shadow` at a port".to_owned()
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,9 +94,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     drop(counting);
     if tally.is_empty() {
         bail!(
-            "no connection in shadow mode was seen in {:.0} s: `vcc attach DEV --mode shadow`, and wait for new \
-             connections",
-            began.elapsed().as_secs_f64()
+            "no connection in shadow mode was seen in {:.0} s: {}, and wait for new connections",
+            began.elapsed().as_secs_f64(),
+            next_step()
         );
     }
     let report = report::Report::new(&tally, arguments.by, &costs);
