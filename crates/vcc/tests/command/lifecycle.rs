@@ -170,7 +170,10 @@ fn a_ports_treatment_changes_under_its_connections() {
         exchange(&mut here, &mut there);
         let shown = flow();
         assert_eq!((&shown["mode"], &shown["underlay"]), (&"enforce".into(), &"cubic".into()));
-        assert!(shown["window_shown_bytes"].as_u64().is_some_and(|bytes| bytes <= 8 << 10), "{shown}");
+        assert!(
+            shown["window_shown_bytes"].as_u64().is_some_and(|bytes| bytes <= 8 << 10),
+            "{shown}"
+        );
         // Other options stay as they were.
         let kept = vcc("set port --window-floor-segments 99 --window-cap 16K").complaint(1);
         assert!(kept.contains("exceeds --window-cap 16K"), "{kept}");
@@ -179,6 +182,9 @@ fn a_ports_treatment_changes_under_its_connections() {
         assert!(attached.contains("`vcc set port` changes its treatment"), "{attached}");
         assert!(vcc("set port").complaint(2).contains("were not provided"), "an option is needed");
         assert!(vcc("set lo --mode enforce").complaint(1).contains("not attached to `lo`"));
+        // One that depends on vcc.
+        let (mut new_here, mut new_there) = connect(&guest);
+        exchange(&mut new_here, &mut new_there);
         vcc("detach port").well();
         let draining = vcc("set port --mode enforce").complaint(1);
         assert!(draining.contains("port is draining"), "{draining}");
