@@ -1,7 +1,7 @@
 //! A connection of a capture: its last state, and what it did before.
 
 use vcc_engine::{FlowKey, FlowState, Limit, Params, Stage, sys};
-use vcc_net::seq::advance;
+use vcc_net::seq::{self, advance};
 
 use crate::handshake::Handshake;
 use crate::holes::Holes;
@@ -27,6 +27,8 @@ pub struct Life {
     pub reordered_bytes: u64,
     /// Of these, the part that the capture has lost: the peer has it.
     pub missing_bytes: u64,
+    /// The same of what the peer sent: the guest has it.
+    pub peer_missing_bytes: u64,
     /// Of these, the part that left beyond the underlay's congestion window.
     pub beyond_bytes: u64,
     /// The time during which more was in flight than that window.
@@ -52,6 +54,8 @@ pub const LIMITS: usize = Limit::NAMES.len();
 pub struct Connection {
     /// The index in [`crate::Replayed::places`].
     pub place: usize,
+    /// The guest is the other end than that of the connection's first view ([`crate::Replay::each_end`]).
+    pub is_turned: bool,
     pub key: FlowKey,
     /// Without windows, if its scales are unknown.
     pub state: FlowState,
@@ -80,17 +84,18 @@ pub(crate) struct Track {
     seen_ns: u64,
     is_beyond: bool,
     holes: Holes,
-    /// What the guest had sent before its first captured segment is unknown.
+    peer_holes: Holes,
+    /// What an end had sent before its first captured segment is unknown.
     awaits_guest: bool,
+    awaits_peer: bool,
     hears_peer: bool,
 }
 
 impl Track {
     pub(crate) fn begin(now_ns: u64, is_joined: bool) -> Self {
         let life = Life { began_ns: now_ns, is_joined, ..Life::default() };
-        let (is_beyond, holes, hears_peer) = Default::default();
-        let awaits_guest = is_joined;
-        Self { life, seen_ns: now_ns, is_beyond, holes, awaits_guest, hears_peer }
+        let (awaits_guest, awaits_peer) = (is_joined, is_joined);
+        Self { life, seen_ns: now_ns, awaits_guest, awaits_peer, ..Self::default() }
     }
 
     pub(crate) fn note(&mut self, params: &Params, passing: &Passing) {
@@ -124,6 +129,11 @@ impl Track {
         self.is_beyond = false;
         if before.stage() < Stage::Established || after.stage() < Stage::Established {
             return;
+        }
+        if self.awaits_peer {
+            self.awaits_peer = from_guest || segment.payload_bytes == 0;
+        } else {
+            note_peer(&mut self.peer_holes, passing);
         }
         life.acked_bytes += u64::from(advance(before.snd_una, after.snd_una));
         let mut sent_bytes = advance(before.snd_nxt, after.snd_nxt);
@@ -159,12 +169,28 @@ impl Track {
         let mut life = self.life;
         life.lost_upstream_bytes = self.holes.lost_upstream_bytes;
         life.missing_bytes = self.holes.missing_bytes;
+        life.peer_missing_bytes = self.peer_holes.missing_bytes;
         life.reordered_bytes = self.holes.reordered_bytes;
         life.began_ns = life.began_ns.saturating_sub(start_ns);
         if let Some(stall) = &mut life.stalls.longest {
             stall.began_ns = stall.began_ns.saturating_sub(start_ns);
         }
         life
+    }
+}
+
+/// The peer's bytes, and the guest's acknowledgements of them.
+fn note_peer(holes: &mut Holes, passing: &Passing) {
+    let &Passing { now_ns, segment, from_guest, before, after, .. } = passing;
+    // The first acknowledgement is the base of all others.
+    if before.settled == 0 {
+        return;
+    }
+    if from_guest {
+        holes.note_acked(after.rcv_wup, advance(before.rcv_max, after.rcv_max));
+    } else if segment.seq != segment.end() && !seq::after(segment.end(), after.rcv_max) {
+        // What the guest would discard has not moved `rcv_max`.
+        holes.note_sent(now_ns, 0, before.rcv_max, (segment.seq, segment.end()));
     }
 }
 

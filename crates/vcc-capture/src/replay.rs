@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::mem;
 
-use vcc_domain::{Counters, Frame};
+use vcc_domain::{Counters, Frame, TcpHeader};
 use vcc_engine::{FlowKey, FlowState};
 
 use crate::connection::Connection;
@@ -38,6 +38,8 @@ pub struct Replay {
     is_guest: Option<Box<IsGuest>>,
     place_of: HashMap<Place, usize>,
     watched: Vec<Watched>,
+    /// The same places with the other end of each connection as its guest.
+    turned: Option<Vec<Watched>>,
     /// The connections that any port has known.
     begun: usize,
     /// The connections of which any place remembers a segment.
@@ -70,7 +72,7 @@ pub struct Passed<'a> {
 #[derive(Clone, Default)]
 pub struct Replayed {
     pub places: Vec<Place>,
-    /// In the order in which they ended; those that were live at the end behind them.
+    /// Of each place, in the order in which they ended; those that were live at the end behind them.
     pub connections: Vec<Connection>,
     /// Of all ports.
     pub counters: Vec<Counters>,
@@ -99,19 +101,27 @@ impl Replay {
         max_connections: usize,
         is_guest: Option<Box<IsGuest>>,
     ) -> Self {
-        let (place_of, watched, begun, pairs, last_ns, is_full, seen) = Default::default();
+        let (place_of, watched, turned, begun, pairs, last_ns, is_full, seen) = Default::default();
         Self {
             treatment,
             max_connections,
             is_guest,
             place_of,
             watched,
+            turned,
             begun,
             pairs,
             last_ns,
             is_full,
             seen,
         }
+    }
+
+    /// Passes each connection twice, with each of its ends as the guest. Each has two entries in
+    /// [`Replayed::connections`], and counts once in all other figures.
+    pub fn each_end(mut self) -> Self {
+        self.turned = Some(Vec::new());
+        self
     }
 
     /// Passes the next packet through its port, which may change its frame. `observe` is called if it is a
@@ -142,6 +152,9 @@ impl Replay {
             return if is_first { Err(problem) } else { Ok(()) };
         };
         let back_ns = self.watched[index].advance(packet.time_ns);
+        if let Some(turned) = &mut self.turned {
+            turned[index].advance(packet.time_ns);
+        }
         let captured_bytes = packet.frame.len();
         let mut frame = whole(packet);
         self.pass(index, &mut frame, captured_bytes, observe);
@@ -167,7 +180,9 @@ impl Replay {
         }
         self.place_of.insert(place, index);
         self.seen.places.push(place);
-        self.watched.push(Watched::new(self.treatment.clone(), self.max_connections, first_ns));
+        let watched = || Watched::new(self.treatment.clone(), self.max_connections, first_ns);
+        self.watched.push(watched());
+        self.turned.iter_mut().for_each(|turned| turned.push(watched()));
         Some(index)
     }
 
@@ -203,27 +218,15 @@ impl Replay {
             return;
         }
         self.seen.segments += 1;
-        if side.joins {
-            watched.join(side, &segment, frame, &header);
-        }
-        let Some(Behind { state, began_ns, begins }) = watched.pass(side, &segment, &header, frame)
-        else {
-            return;
-        };
-        self.begun += usize::from(begins);
-        let (elapsed_ns, now_us) = (watched.elapsed_ns(), watched.now_us());
-        let Side { key, from_guest, .. } = side;
-        let state = &state;
-        observe(&Passed {
-            place: index,
-            elapsed_ns,
-            now_us,
-            key,
-            began_ns,
-            from_guest,
-            segment,
-            state,
+        let again = self.turned.as_mut().map(|turned| {
+            let frame = Frame { bytes: frame.bytes.clone(), ..*frame };
+            (&mut turned[index], frame)
         });
+        let begins = show(watched, index, side, &segment, (&header, frame), observe);
+        self.begun += usize::from(begins);
+        if let Some((turned, mut frame)) = again {
+            show(turned, index, side.turned(), &segment, (&header, &mut frame), observe);
+        }
     }
 
     /// What the packets have shown so far.
@@ -233,7 +236,7 @@ impl Replay {
 
     /// Lets time pass until the last packet, and ends.
     pub fn end(mut self) -> Replayed {
-        for watched in &mut self.watched {
+        for watched in self.watched.iter_mut().chain(self.turned.iter_mut().flatten()) {
             watched.advance(self.last_ns);
         }
         self.collect(false)
@@ -246,6 +249,41 @@ impl Replay {
             seen.counters.push(watched.counters());
             seen.connections.extend(watched.connections(place, keeps));
         }
+        for (place, watched) in self.turned.iter_mut().flatten().enumerate() {
+            let turned = watched.connections(place, keeps).into_iter();
+            seen.connections.extend(turned.map(|it| Connection { is_turned: true, ..it }));
+        }
         seen
     }
+}
+
+/// Passes a segment through a port, and shows it there. Does a connection begin with it?
+fn show(
+    watched: &mut Watched,
+    place: usize,
+    side: Side,
+    segment: &Segment,
+    (header, frame): (&TcpHeader, &mut Frame),
+    observe: &mut dyn FnMut(&Passed),
+) -> bool {
+    if side.joins {
+        watched.join(side, segment, frame, header);
+    }
+    let Some(Behind { state, began_ns, begins }) = watched.pass(side, segment, header, frame)
+    else {
+        return false;
+    };
+    let (elapsed_ns, now_us) = (watched.elapsed_ns(), watched.now_us());
+    let Side { key, from_guest, .. } = side;
+    observe(&Passed {
+        place,
+        elapsed_ns,
+        now_us,
+        key,
+        began_ns,
+        from_guest,
+        segment: *segment,
+        state: &state,
+    });
+    begins
 }

@@ -46,6 +46,14 @@ pub(crate) struct Side {
     pub key: FlowKey,
 }
 
+impl Side {
+    /// With the other end as the guest.
+    pub(crate) fn turned(self) -> Self {
+        let key = FlowKey::new(self.key.peer(), self.key.guest(), self.key.vlan());
+        Self { from_guest: !self.from_guest, key, ..self }
+    }
+}
+
 impl Sides {
     /// The connections whose SYN was not seen.
     pub(crate) fn unopened(&self) -> u64 {

@@ -249,7 +249,7 @@ fn connection(now_ns: u64, key: FlowKey, state: &FlowState, track: &Track) -> Co
     if life.is_joined {
         hide_windows(&mut state);
     }
-    Connection { place: 0, key, state, life, at_us: now_ns / NS_PER_US }
+    Connection { place: 0, is_turned: false, key, state, life, at_us: now_ns / NS_PER_US }
 }
 
 /// The scales are unknown.

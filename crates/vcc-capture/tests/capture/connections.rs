@@ -23,9 +23,17 @@ fn read(packets: &[Timed<Segment>], max: usize, guest: Option<SocketAddr>) -> Re
 type IsGuest = Box<dyn Fn(SocketAddr, Mac) -> bool + Send>;
 
 fn read_with(packets: &[Timed<Segment>], max: usize, is_guest: Option<IsGuest>) -> Replayed {
+    replayed(packets, Replay::new(Treatment::from_params(shadow()), max, is_guest))
+}
+
+fn read_each_end(packets: &[Timed<Segment>], max: usize) -> Replayed {
+    let replay = Replay::new(Treatment::from_params(shadow()), max, None);
+    replayed(packets, replay.each_end())
+}
+
+fn replayed(packets: &[Timed<Segment>], mut replay: Replay) -> Replayed {
     let frames = vcc_capture::testing::frames(packets);
     let file = pcap(Style::default(), 1, &frames);
-    let mut replay = Replay::new(Treatment::from_params(shadow()), max, is_guest);
     let mut capture = Capture::open(&file[..]).expect("a capture");
     let mut packet = Packet::default();
     while capture.next(&mut packet).expect("readable") {
@@ -200,4 +208,50 @@ fn a_connection_beyond_the_limit_is_counted_once() {
     }
     let seen = read(&packets, 3, None);
     assert_eq!((seen.connections.len(), seen.left_out), (3, 3));
+}
+
+/// Each view is the one that its guest's name alone gives, and all other figures count once.
+#[test]
+fn each_end_is_the_guest_in_turn() {
+    let whole = [(1, 0), (2, 1), (1, 2), (3, 3)];
+    let whole: Vec<_> =
+        whole.iter().flat_map(|&(at, after_s)| talk_at(40_000 + at, after_s)).collect();
+    for packets in [&whole[..], &whole[5..]] {
+        let once = read(packets, 9, None);
+        let by_peer = read(packets, 9, Some(end(PEER)));
+        let seen = read_each_end(packets, 9);
+        let views = |is_turned| {
+            let views = seen.connections.iter().filter(move |it| it.is_turned == is_turned);
+            views.map(|it| (it.key, it.life)).collect::<Vec<_>>()
+        };
+        let all = |seen: &Replayed| -> Vec<_> {
+            seen.connections.iter().map(|it| (it.key, it.life)).collect()
+        };
+        assert_eq!(views(false), all(&once));
+        assert_eq!(views(true), all(&by_peer));
+        let figures = |seen: &Replayed| {
+            let counters: Vec<u64> = (0..sys::COUNT_MAX).map(|it| counted(seen, it)).collect();
+            (seen.packets, seen.segments, seen.unopened, seen.left_out, counters)
+        };
+        assert_eq!(figures(&seen), figures(&once));
+    }
+    let seen = read_each_end(&whole, 2);
+    assert_eq!((seen.connections.len(), seen.left_out), (4, 2), "the limit is of connections");
+}
+
+/// As in `what_was_not_captured_is_told_apart_from_losses`, for both views.
+#[test]
+fn what_the_capture_lost_of_the_peers_bytes() {
+    for (seq, missing_bytes) in [(0, 0), (10_001, 1000), (13_001, 0), (19_001, 1000)] {
+        let mut packets = talk_at(1, 0);
+        let lost = packets.iter().position(|(_, packet)| packet.seq == seq && seq != 0);
+        lost.map(|at| packets.remove(at));
+        let seen = read_each_end(&packets, 9);
+        let counted: Vec<_> = seen
+            .connections
+            .iter()
+            .map(|it| (it.is_turned, it.life.missing_bytes, it.life.peer_missing_bytes))
+            .collect();
+        assert_eq!(counted, [(false, missing_bytes, 0), (true, 0, missing_bytes)], "{seq}");
+    }
 }

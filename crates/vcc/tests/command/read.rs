@@ -623,3 +623,123 @@ fn connections_are_sorted_by_what_a_file_shows_of_them() {
     let complaint = files.vcc("read a.pcap --sort lives").complaint(2);
     assert!(complaint.contains("lost-upstream"), "{complaint}");
 }
+
+fn rows_of(document: &Value, of: &str) -> Vec<Value> {
+    document[of].as_array().expect("rows").clone()
+}
+
+#[test]
+fn each_end_is_the_guest_in_turn() {
+    let files = Files::new();
+    files.write("a.pcap", &capture());
+    let read = |options: &str| {
+        let text = files.vcc(&format!("read a.pcap --each-end --json {options}")).well();
+        serde_json::from_str::<Value>(&text).expect("JSON")
+    };
+    let document = read("--sort sent");
+    let seen: Vec<_> = rows_of(&document, "flows")
+        .iter()
+        .map(|row| {
+            let second = row["is_second_view"].as_bool();
+            (row["guest"].to_string(), second, row["sent_bytes"].as_u64())
+        })
+        .collect();
+    let [guest, peer] = [GUEST, PEER].map(|end| format!("\"{end}\""));
+    assert_eq!(seen, [(guest, Some(false), Some(20_001)), (peer, Some(true), Some(1))]);
+    let file = &document["files"][0];
+    assert_eq!((&file["connections"], &file["segments"]), (&1.into(), &48.into()));
+    assert_eq!((&file["captured_at"], &file["captured_at_by"]), (&"guest".into(), &1.into()));
+    for (options, guest) in [
+        ("--peer 192.0.2.9", GUEST),
+        ("--peer 10.0.0.2", PEER),
+        ("--with retransmissions", GUEST),
+        ("--underlay dctcp --sort sent --reverse --top 1", PEER),
+        ("--guest :80 --peer 10.0.0.0/8", PEER),
+    ] {
+        let document = read(options);
+        assert_eq!(document["flows"][0]["guest"], guest, "{options}");
+        assert_eq!(rows_of(&document, "flows").len(), 1, "{options}");
+    }
+    let explained = files.vcc("read a.pcap --each-end --explain").well();
+    for part in [
+        "10.0.0.2:40000 to 192.0.2.9:80, in a.pcap:\n",
+        "192.0.2.9:80 to 10.0.0.2:40000, in a.pcap:\n",
+        " 48 TCP segments, 1 connection\n",
+    ] {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    let drawn = files.vcc("read a.pcap --each-end --guest :40000 --plot a.svg").well();
+    assert!(drawn.ends_with("10.0.0.2:40000 - 192.0.2.9:80 drawn: a.svg\n"), "{drawn}");
+    let several = files.vcc("read a.pcap --each-end --plot a.svg");
+    assert!(several.stderr.contains("name one"), "{}", several.stderr);
+    files.write(
+        "p.toml",
+        b"[[ports]]\ndevice = \"tap1\"\n[[rules]]\nname = \"web\"\npeer_port = 80\nunderlay = \"cubic\"\n",
+    );
+    let text = files.vcc("read a.pcap --each-end --policy p.toml").well();
+    for part in ["rule web, cubic in enforce mode: 1 end\n", "rule default, "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(files.vcc("read --each-end --both a.pcap a.pcap").code, 2);
+}
+
+/// One connection from each host to the other, and one within a host.
+#[test]
+fn pairs_of_hosts_count_nothing_twice() {
+    let files = Files::new();
+    let mut packets = connection();
+    for ends in [["192.0.2.9:41000", "10.0.0.2:80"], ["10.0.0.2:42000", "10.0.0.2:81"]] {
+        let [guest, peer] = ends.map(|end| end.parse().expect("an end"));
+        packets.extend(frames(&talk(guest, peer)));
+    }
+    packets.sort_by_key(|(time_ns, _)| *time_ns);
+    files.write("a.pcap", &pcap(Style::default(), 1, &packets));
+    let pairs = |options: &str| {
+        let text = files.vcc(&format!("read a.pcap --hosts --json {options}")).well();
+        let document: Value = serde_json::from_str(&text).expect("JSON");
+        let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+        let mut rows: Vec<_> = rows_of(&document, "hosts")
+            .iter()
+            .map(|row| {
+                let ends = ["guest", "peer"].map(|end| row[end].as_str().unwrap_or("").to_owned());
+                (ends, number(row, "connections"), number(row, "sent_bytes"))
+            })
+            .collect();
+        rows.sort();
+        rows
+    };
+    let [one, other] = ["10.0.0.2", "192.0.2.9"].map(str::to_owned);
+    let row = |guest: &String, peer: &String, connections, sent_bytes| {
+        ([guest.clone(), peer.clone()], connections, sent_bytes)
+    };
+    let rows = |sent_bytes| {
+        [
+            row(&one, &one, 1, sent_bytes),
+            row(&one, &other, 1, sent_bytes),
+            row(&other, &one, 1, sent_bytes),
+        ]
+    };
+    assert_eq!(pairs(""), rows(20_001));
+    assert_eq!(pairs("--each-end"), rows(20_002), "the FINs of the peers");
+}
+
+#[test]
+fn bytes_that_the_capture_has_lost_of_each_end() {
+    let files = Files::new();
+    let [guest, peer]: [SocketAddr; 2] = [GUEST, PEER].map(|end| end.parse().expect("an end"));
+    let mut packets = talk(guest, peer);
+    packets.retain(|(_, packet)| packet.seq != 10_001);
+    files.write("a.pcap", &pcap(Style::default(), 1, &frames(&packets)));
+    for (guest, column, cell) in
+        [(":40000", "MISSING", "1000 B"), (":80", "PEER'S-MISSING", "1000 B")]
+    {
+        let text = files.vcc(&format!("read a.pcap --guest {guest}")).well();
+        let at = cells(text.lines().next().expect("a header")).iter().position(|it| *it == column);
+        let at = at.unwrap_or_else(|| panic!("no {column}: {text}"));
+        assert_eq!(cells(text.lines().nth(1).expect("a row"))[at], cell, "{text}");
+    }
+    let text = files.vcc("read a.pcap --hosts --guest :80 --json").well();
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let pair = &document["hosts"][0];
+    assert_eq!((&pair["missing_bytes"], &pair["peer_missing_bytes"]), (&0.into(), &1000.into()));
+}

@@ -17,6 +17,8 @@ type Column = vcc_view::Column<Row>;
 pub struct Row {
     pub flow: FlowView,
     pub life: Life,
+    /// The second view of a connection that is shown twice.
+    pub is_turned: bool,
     /// Of the guest's own congestion control; None if it was not watched.
     pub guess: Option<Guess>,
 }
@@ -102,6 +104,15 @@ pub static MORE: &[Column] = &[
     )
     .sort("missing")
     .given(|row| row.life.missing_bytes > 0),
+    Column::new(
+        "Peer's missing",
+        "peer_missing_bytes",
+        Bytes,
+        |row| row.life.peer_missing_bytes.into(),
+        "the same of what the peer sent: the guest has it, and the file does not",
+    )
+    .sort("peer-missing")
+    .given(|row| row.life.peer_missing_bytes > 0),
     Column::new(
         "Beyond",
         "beyond",
@@ -242,7 +253,7 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len() + 4))?;
+        let mut map = to.serialize_map(Some(FLOW_COLUMNS.len() + MORE.len() + 5))?;
         for column in FLOW_COLUMNS {
             map.serialize_entry(column.key, &(column.value)(&self.flow))?;
         }
@@ -250,6 +261,7 @@ impl Serialize for Row {
             map.serialize_entry(column.key, &(column.value)(self))?;
         }
         map.serialize_entry("has_syn", &!self.life.is_joined)?;
+        map.serialize_entry("is_second_view", &self.is_turned)?;
         map.serialize_entry("guest_syn", &self.life.guest_syn.map(Offer::from))?;
         map.serialize_entry("peer_syn", &self.life.peer_syn.map(Offer::from))?;
         let limits: BTreeMap<&str, f64> = self.limits().collect();

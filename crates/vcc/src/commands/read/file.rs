@@ -81,7 +81,8 @@ pub fn outcome(
     guesses: &Guesses,
 ) -> (Outcome, Vec<Row>) {
     let connections = std::mem::take(&mut seen.connections);
-    let vantage = Vantage::from_handshakes(connections.iter().map(|it| &it.life.handshake));
+    let once = || connections.iter().filter(|it| !it.is_turned);
+    let vantage = Vantage::from_handshakes(once().map(|it| &it.life.handshake));
     let labels = labels(name, &seen.places, interfaces);
     let row = |connection: &Connection| {
         let guess = guesses.guess(connection);
@@ -89,7 +90,7 @@ pub fn outcome(
     };
     let rows: Vec<Row> = connections.iter().map(row).collect();
     let name = name.to_owned();
-    (Outcome { name, seen, connections: rows.len(), vantage, problems }, rows)
+    (Outcome { name, seen, connections: once().count(), vantage, problems }, rows)
 }
 
 /// The name of each place: that of the file, and where there are several that of interface and device.
@@ -107,7 +108,7 @@ fn labels(name: &str, places: &[Place], interfaces: &[Interface]) -> Vec<Arc<str
 }
 
 fn row(connection: &Connection, index: usize, labels: &[Arc<str>], treatment: &Treatment) -> Row {
-    let Connection { place, key, state, life, at_us } = *connection;
+    let Connection { place, is_turned, key, state, life, at_us } = *connection;
     let label = labels[place].clone();
     let flow = Flow {
         guest: key.guest(),
@@ -126,5 +127,5 @@ fn row(connection: &Connection, index: usize, labels: &[Arc<str>], treatment: &T
     // All are followed in shadow mode, whatever the mode of their rules.
     let flow =
         FlowView { rates, mode: None, ..FlowView::new(&place, &flow, rule, params, None, at_us) };
-    Row { flow, life, guess: None }
+    Row { flow, life, is_turned, guess: None }
 }

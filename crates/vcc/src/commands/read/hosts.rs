@@ -22,6 +22,7 @@ pub struct Pair {
     retransmissions: u64,
     marks: u64,
     missing_bytes: u64,
+    peer_missing_bytes: u64,
     beyond_bytes: u64,
     stalls: u64,
     stalled_us: u64,
@@ -72,7 +73,14 @@ static COLUMNS: &[Column] = &[
         "missing_bytes",
         Bytes,
         |pair| pair.missing_bytes.into(),
-        "what the capture itself has lost",
+        "of the guests' bytes, what the capture itself has lost",
+    ),
+    Column::new(
+        "Peers' missing",
+        "peer_missing_bytes",
+        Bytes,
+        |pair| pair.peer_missing_bytes.into(),
+        "the same of the peers' bytes",
     ),
     Column::new(
         "Beyond",
@@ -95,7 +103,8 @@ static COLUMNS: &[Column] = &[
 impl Pair {
     fn new(guest: IpAddr, peer: IpAddr) -> Self {
         let (connections, sent_bytes, acked_bytes, retransmissions, marks) = Default::default();
-        let (missing_bytes, beyond_bytes, stalls, stalled_us, rtt_min_us) = Default::default();
+        let (missing_bytes, peer_missing_bytes, beyond_bytes) = Default::default();
+        let (stalls, stalled_us, rtt_min_us) = Default::default();
         Self {
             guest,
             peer,
@@ -105,6 +114,7 @@ impl Pair {
             retransmissions,
             marks,
             missing_bytes,
+            peer_missing_bytes,
             beyond_bytes,
             stalls,
             stalled_us,
@@ -114,12 +124,14 @@ impl Pair {
 
     fn add(&mut self, row: &Row) {
         let (life, state) = (&row.life, &row.flow.state);
-        self.connections += 1;
+        // Sums over all pairs count each connection once, in the row of its first view.
+        self.connections += u64::from(!row.is_turned);
         self.sent_bytes += life.sent_bytes;
         self.acked_bytes += life.acked_bytes;
         self.retransmissions += u64::from(state.retransmissions);
         self.marks += u64::from(state.marks);
         self.missing_bytes += life.missing_bytes;
+        self.peer_missing_bytes += life.peer_missing_bytes;
         self.beyond_bytes += life.beyond_bytes;
         self.stalls += u64::from(life.stalls.count);
         self.stalled_us += life.stalls.total_ns / 1000;

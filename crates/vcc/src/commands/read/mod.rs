@@ -64,7 +64,7 @@ pub struct Arguments {
     /// Compare two captures of the same connections: the first between the guest and its port, the second
     /// on the fabric's side; or a recording that has both sides
     #[arg(long, num_args = 1..=2, value_names = ["FILE", "FABRIC_SIDE"],
-          conflicts_with_all = ["files", "underlay", "policy", "peer", "stage", "ecn", "with", "since", "sort",
+          conflicts_with_all = ["files", "each_end", "underlay", "policy", "peer", "stage", "ecn", "with", "since", "sort",
                                 "reverse", "top", "explain", "hosts", "follow", "plot"])]
     both: Vec<PathBuf>,
 
@@ -72,6 +72,10 @@ pub struct Arguments {
     /// opens a connection is its guest]
     #[arg(long, value_name = "END", value_delimiter = ',')]
     guest: Vec<Guest>,
+
+    /// Show each connection twice: with each of its ends as the guest. This takes twice the time
+    #[arg(long)]
+    each_end: bool,
 
     /// The congestion control whose window is computed
     #[arg(long, value_name = "NAME", default_value_t)]
@@ -224,7 +228,8 @@ impl View<'_> {
         let since_ns = arguments.since.unwrap_or_default().as_nanos();
         let is_late = |row: &Row| u128::from(row.life.began_ns + row.life.lasted_ns) >= since_ns;
         rows.retain(|row| self.filter.admits(&row.flow) && is_late(row));
-        let by_rule = self.policy.map(|policy| report::rules(policy, &rows));
+        let noun = if arguments.each_end { "end" } else { "connection" };
+        let by_rule = self.policy.map(|policy| report::rules(policy, &rows, noun));
         let mut pairs = arguments.hosts.then(|| hosts::pairs(&rows));
         if let Some(pairs) = &mut pairs {
             arguments.order.part.keep_first(pairs);
@@ -269,7 +274,8 @@ fn treatment(arguments: &Arguments, policy: Option<&Policy>) -> anyhow::Result<T
 }
 
 fn replay(arguments: &Arguments, treatment: &Treatment) -> Replay {
-    Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest(arguments))
+    let replay = Replay::new(treatment.clone(), arguments.max_flows as usize, is_guest(arguments));
+    if arguments.each_end { replay.each_end() } else { replay }
 }
 
 /// None: the user has named no guest.

@@ -105,12 +105,12 @@ pub fn files(files: &[Outcome]) -> String {
     text
 }
 
-/// The connections of each rule, in the policy's order.
-pub fn rules(policy: &Policy, rows: &[Row]) -> String {
+/// The connections or ends of each rule, in the policy's order.
+pub fn rules(policy: &Policy, rows: &[Row], noun: &str) -> String {
     let line = |(index, rule): (usize, &Rule)| {
         let rows = rows.iter().filter(|row| usize::from(row.flow.state.rule) == index).count();
         let (mode, underlay) = (rule.treatment().mode(), rule.treatment().underlay());
-        let rows = counted(rows as u64, "connection");
+        let rows = counted(rows as u64, noun);
         format!("rule {}, {underlay} in {mode} mode: {rows}\n", rule.name())
     };
     policy.rules().iter().enumerate().map(line).collect()
