@@ -26,6 +26,7 @@ mod options;
 mod packet;
 mod pcap;
 mod pcapng;
+mod port_side;
 mod problem;
 mod replay;
 mod resolution;

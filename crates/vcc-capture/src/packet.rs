@@ -25,6 +25,8 @@ pub struct Packet {
     pub interface: usize,
     /// The number of the device, of which an interface may have captured several.
     pub device: Option<u32>,
+    /// Of a recording of a port: whether the guest sent it.
+    pub from_guest: Option<bool>,
     /// The size of the frame when it was captured.
     pub frame_bytes: usize,
     /// What was kept of it.
@@ -36,6 +38,7 @@ pub(crate) struct Raw {
     pub offset: u64,
     pub time_ns: u64,
     pub interface: usize,
+    pub from_guest: Option<bool>,
     pub link: Link,
     pub original_bytes: u32,
     pub place: Range<usize>,
@@ -52,5 +55,6 @@ impl Raw {
         packet.offset = self.offset;
         packet.time_ns = self.time_ns;
         packet.interface = self.interface;
+        packet.from_guest = self.from_guest;
     }
 }

@@ -92,6 +92,7 @@ impl Pcap {
             time_ns: u64::from(packet.ts_sec) * NS_PER_S
                 + u64::from(packet.ts_usec) * self.ns_per_unit,
             interface: 0,
+            from_guest: None,
             link: self.link,
             original_bytes: packet.origlen,
             place: self.record_bytes..self.record_bytes + packet.data.len(),

@@ -8,9 +8,11 @@ use pcap_parser::{
 
 use crate::link::Link;
 use crate::packet::{Interface, PACKET_MAX_BYTES, Raw};
+use crate::port_side::PortSide;
 use crate::problem::{Problem, What};
 use crate::resolution::Resolution;
 use crate::source::{Inside, Source};
+use crate::writer::{EPB_FLAGS, WAY_MASK, Way};
 
 /// As much as other programs accept.
 const BLOCK_MAX_BYTES: u32 = 16 << 20;
@@ -42,6 +44,8 @@ pub(crate) struct Pcapng {
 struct Described {
     /// In the list of the file.
     interface: usize,
+    /// It is a side of a port (`vcc record`).
+    is_of_port: bool,
     link: Link,
     resolution: Resolution,
 }
@@ -164,6 +168,7 @@ impl Pcapng {
         let resolution = Resolution::new(raw, self.offset_s(block))
             .ok_or_else(|| What::Resolution { interface: interface.clone(), raw })?;
         let is_same = |(known, of): (&Interface, &Link)| known.name == interface && *of == link;
+        let is_of_port = PortSide::from_name(&interface).is_some();
         let known = interfaces.iter().zip(&self.links).position(is_same);
         let index = match known {
             Some(index) => index,
@@ -176,7 +181,7 @@ impl Pcapng {
                 interfaces.len() - 1
             }
         };
-        Ok(Described { interface: index, link, resolution })
+        Ok(Described { interface: index, is_of_port, link, resolution })
     }
 
     /// The library reads if_tsoffset as little-endian in sections of either byte order.
@@ -185,6 +190,17 @@ impl Pcapng {
         let bytes = option.and_then(|option| option.value.first_chunk().copied());
         let bytes = bytes.unwrap_or_default();
         if self.is_big_endian { i64::from_be_bytes(bytes) } else { i64::from_le_bytes(bytes) }
+    }
+
+    /// Whether the packet came in at its interface; None if the file does not say it.
+    fn comes_in(&self, block: &EnhancedPacketBlock) -> Option<bool> {
+        let option = block.options.iter().find(|option| option.code == EPB_FLAGS)?;
+        option.value.first_chunk::<4>()?;
+        match self.number(&option.value, 0) & WAY_MASK {
+            way if way == Way::In as u32 => Some(true),
+            way if way == Way::Out as u32 => Some(false),
+            _ => None,
+        }
     }
 
     fn packet(&self, block: &EnhancedPacketBlock) -> Result<Found, What> {
@@ -200,6 +216,7 @@ impl Pcapng {
             offset: 0,
             time_ns: described.resolution.ns(units),
             interface: described.interface,
+            from_guest: described.is_of_port.then(|| self.comes_in(block)).flatten(),
             link: described.link,
             original_bytes: block.origlen,
             place: PACKET_AT..PACKET_AT + block.packet_data().len(),

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::net::SocketAddr;
 
 use vcc_domain::{Counters, Frame, TcpHeader};
 use vcc_engine::{FlowKey, FlowState};
@@ -10,7 +11,7 @@ use vcc_engine::{FlowKey, FlowState};
 use crate::connection::Connection;
 use crate::packet::Packet;
 use crate::problem::{Problem, What};
-use crate::segment::Segment;
+use crate::segment::{Mac, Segment};
 use crate::sides::{IsGuest, Side};
 use crate::treatment::Treatment;
 use crate::tunnel::{self, Tunnel};
@@ -157,7 +158,7 @@ impl Replay {
         }
         let captured_bytes = packet.frame.len();
         let mut frame = whole(packet);
-        self.pass(index, &mut frame, captured_bytes, observe);
+        self.pass(index, &mut frame, captured_bytes, packet.from_guest, observe);
         packet.frame = frame.bytes;
         if back_ns == 0 {
             return Ok(());
@@ -191,6 +192,7 @@ impl Replay {
         index: usize,
         frame: &mut Frame,
         captured_bytes: usize,
+        from_guest: Option<bool>,
         observe: &mut dyn FnMut(&Passed),
     ) {
         let watched = &mut self.watched[index];
@@ -207,7 +209,13 @@ impl Replay {
         let max = self.max_connections;
         let before = watched.pairs();
         let has_room = self.pairs < 2 * max;
-        let Some(side) = watched.judge(&segment, self.is_guest.as_deref(), has_room) else {
+        let by_recording = from_guest.map(|from_guest| {
+            let from = segment.from;
+            move |end: SocketAddr, _: Mac| (end == from) == from_guest
+        });
+        let by_recording = by_recording.as_ref().map(|judge| judge as &IsGuest);
+        let is_guest = self.is_guest.as_deref().or(by_recording);
+        let Some(side) = watched.judge(&segment, is_guest, has_room) else {
             self.seen.others += 1;
             return;
         };

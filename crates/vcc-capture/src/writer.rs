@@ -12,8 +12,10 @@ use pcap_parser::{Linktype, ToVec};
 
 /// Times are in ns: 10 to the power of minus this (if_tsresol).
 const NS: u8 = 9;
-/// Of a packet (epb_flags), whose lowest two bits are its direction.
-const EPB_FLAGS: OptionCode = OptionCode(2);
+/// Of a packet (epb_flags).
+pub(crate) const EPB_FLAGS: OptionCode = OptionCode(2);
+/// The packet's direction in its flags.
+pub(crate) const WAY_MASK: u32 = 3;
 /// A section of unknown length.
 const UNKNOWN: i64 = -1;
 

@@ -2,23 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// A side of the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Face {
-    Guest,
-    Fabric,
-}
-
-impl Face {
-    pub const BOTH: [Self; 2] = [Self::Guest, Self::Fabric];
-
-    pub(crate) fn other(self) -> Self {
-        match self {
-            Self::Guest => Self::Fabric,
-            Self::Fabric => Self::Guest,
-        }
-    }
-}
+pub use crate::port_side::Face;
 
 /// The way of a segment through the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

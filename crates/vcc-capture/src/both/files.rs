@@ -4,9 +4,9 @@ use std::io::BufRead;
 
 use super::Comparison;
 use super::face::{ByFace, Face};
-use super::port_side::PortSide;
 use crate::capture::Capture;
 use crate::packet::Packet;
+use crate::port_side::PortSide;
 use crate::problem::Problem;
 
 /// A file with its next packet.

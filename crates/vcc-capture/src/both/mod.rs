@@ -22,7 +22,6 @@ mod median;
 mod order;
 mod pairs;
 mod payload;
-mod port_side;
 mod rest;
 mod room;
 #[cfg(test)]
@@ -43,6 +42,7 @@ use order::Order;
 use pairs::Pairs;
 use room::{LaneKey, Room};
 
+pub use crate::port_side::PortSide;
 pub use change::{Change, Changes};
 pub use counts::{Alone, Counts};
 pub use delays::Delays;
@@ -51,7 +51,6 @@ pub use face::{ByDirection, ByFace, Direction, Face};
 pub use field::Field;
 pub use files::{read_in_step, recorded_devices};
 pub use payload::PayloadCounts;
-pub use port_side::PortSide;
 pub use room::WAITING_MAX_BYTES;
 
 /// What one file has shown.
@@ -143,17 +142,26 @@ impl Comparison {
         let ends = Segment::read(frame, &header);
         let captured = Captured::read(frame, &header, captured_bytes);
         let (offset, time_ns) = (packet.offset, packet.time_ns);
-        self.pass(face, &ends, Captured { offset, time_ns, ..captured });
+        let captured = Captured { offset, time_ns, ..captured };
+        self.pass(face, &ends, captured, packet.from_guest);
     }
 
-    fn pass(&mut self, face: Face, segment: &Segment, mut captured: Captured) {
+    fn pass(
+        &mut self,
+        face: Face,
+        segment: &Segment,
+        mut captured: Captured,
+        from_guest: Option<bool>,
+    ) {
         let (ends, from_first) = ends(segment);
         let [from_mac, to_mac] = segment.macs;
         let macs = if from_first { [from_mac, to_mac] } else { [to_mac, from_mac] };
+        let by_recording = from_guest.map(|it| [from_first == it, from_first != it]);
         let named = self
             .is_guest
             .as_ref()
-            .map(|is_guest| [is_guest(ends.0, macs[0]), is_guest(ends.1, macs[1])]);
+            .map(|is_guest| [is_guest(ends.0, macs[0]), is_guest(ends.1, macs[1])])
+            .or(by_recording);
         if named == Some([false, false]) {
             self.seen[face].others += 1;
             return;

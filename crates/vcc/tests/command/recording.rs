@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -94,6 +95,36 @@ fn a_recording_proves_what_vcc_has_changed() {
             let count = shown.split(": ").nth(1).and_then(|rest| rest.split(' ').next());
             assert_eq!(count, Some(packets.to_string().as_str()), "{shown}");
         }
+    });
+}
+
+/// A recording has the directions of its packets, so no end has to be named.
+#[test]
+fn the_guest_of_a_recording_may_be_the_end_that_listens() {
+    on_a_host(|| {
+        let guest = guest();
+        vcc("attach port").well();
+        let running = Running::begin("port");
+        let listener = guest.inside(|| TcpListener::bind("192.0.2.1:0")).expect("inside");
+        let listener = listener.expect("a listener");
+        let end = listener.local_addr().expect("an address");
+        let mut here = TcpStream::connect(end).expect("a connection");
+        let mut there = listener.accept().expect("a connection").0;
+        exchange(&mut here, &mut there);
+        drop((here, there));
+        let (shown, directory) = running.end();
+        shown.well();
+        let both = vcc_in(&directory, &format!("read --both {FILE}")).well();
+        assert!(both.contains("No difference but those that docs/translation.md names"), "{both}");
+        let rows = vcc_in(&directory, &format!("read {FILE} --json")).well();
+        let rows: Value = serde_json::from_str(&rows).expect("JSON");
+        let guests: Vec<&str> = rows["flows"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .filter_map(|row| row["guest"].as_str())
+            .collect();
+        assert_eq!(guests, vec![end.to_string(); 2], "{rows}");
     });
 }
 

@@ -1,6 +1,23 @@
-//! The names of interfaces in a recording of `vcc record`: a port's device, and a side of the port.
+//! The sides of a port, and the names of interfaces in a recording of `vcc record`: a port's device, and a
+//! side of the port.
 
-use super::face::Face;
+/// A side of the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    Guest,
+    Fabric,
+}
+
+impl Face {
+    pub const BOTH: [Self; 2] = [Self::Guest, Self::Fabric];
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Guest => Self::Fabric,
+            Self::Fabric => Self::Guest,
+        }
+    }
+}
 
 /// A side of a port, which is an interface of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
