@@ -3,7 +3,8 @@
 # runs one binary after the other; here some run in parallel, because many tests wait for most of
 # their time: for timers, guests, servers or a browser.
 #
-#   binaries.sh    environment: CARGO, and JOBS: how many binaries run at a time (as many as CPUs)
+#   binaries.sh    environment: CARGO; LINTER: the compiler that compiles the project's crates instead of rustc;
+#                  JOBS: how many binaries run at a time (as many as CPUs)
 #
 # shellcheck disable=SC2086 # CARGO may be several words
 set -u
@@ -18,7 +19,8 @@ export work
 # documentation are tests of the command.
 # shellcheck disable=SC2016 # for the shell of the runner
 note='printf "%s\0" "$CARGO" "$PWD" "$0" >>"$work/binaries"'
-${CARGO:-cargo} test --workspace --lib --bins --tests --quiet \
+${LINTER:+env RUSTC_WORKSPACE_WRAPPER=$LINTER} \
+	${CARGO:-cargo} test --workspace --lib --bins --tests --quiet \
 	--config "target.'cfg(unix)'.runner = ['sh', '-c', '''$note''']" >"$work/said" 2>&1 ||
 	{
 		cat "$work/said"
