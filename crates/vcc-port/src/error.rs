@@ -147,7 +147,7 @@ pub enum Error {
     NothingToEmit { device: String },
 
     #[error(
-        "`{device}` is in another network namespace: run vcc there (`ip netns exec`, `nsenter`)"
+        "`{device}` is in another network namespace: run vcc there, by `nsenter --net=/run/netns/NAME vcc ...`"
     )]
     InOtherNamespace { device: String },
 

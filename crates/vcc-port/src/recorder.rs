@@ -156,15 +156,20 @@ impl Recorder {
         }
     }
 
-    /// False if a port's device has gone.
-    pub fn is_attached(&self) -> Result<bool> {
-        let mut links = self.ports.iter().flat_map(|port| &port.links);
-        links.try_fold(true, |all, link| Ok(all && tcx::is_attached(link)?))
+    /// Whether a port is recorded: not once its device has gone, or its recording was stopped.
+    pub fn is_attached(&self, port: usize) -> Result<bool> {
+        let links = &self.ports[port].links;
+        links.iter().try_fold(!links.is_empty(), |all, link| Ok(all && tcx::is_attached(link)?))
     }
 
-    /// Ends the recording. [`Self::next`] still returns what was recorded.
-    pub fn stop(&mut self) {
-        self.ports.iter_mut().for_each(|port| port.links.clear());
+    /// Ends the recording of a port. [`Self::next`] still returns what was recorded.
+    pub fn stop(&mut self, port: usize) {
+        self.ports[port].links.clear();
+    }
+
+    /// Ends the recording of all ports.
+    pub fn stop_all(&mut self) {
+        (0..self.ports.len()).for_each(|port| self.stop(port));
     }
 
     /// The number of packets of a port that were not recorded, because they came faster than they were read.

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -203,11 +204,25 @@ fn a_recording_ends_by_itself() {
         let bytes = fs::metadata(directory.path().join(FILE)).expect("a file").len();
         assert!((1 << 20..2 << 20).contains(&bytes), "{bytes} bytes");
         drop((here, there));
-        let running = Running::begin("port");
+        let other = neighbour();
+        vcc("attach other").well();
+        let running = Running::begin("port other");
+        vcc("detach --now other").well();
+        drop(other);
+        // That of the other port continues.
+        thread::sleep(Duration::from_secs(1));
+        let (mut here, mut there) = connect(&guest);
+        exchange(&mut here, &mut there);
+        let guest_end = ends(&here)[0].clone();
         vcc("detach --now port").well();
-        let (shown, _directory) = running.wait();
-        let ended = "a port was detached, or its device has gone: the recording has ended";
-        assert!(shown.stderr.contains(ended), "{}", shown.stderr);
+        let (shown, directory) = running.wait();
+        let ended = |device| {
+            format!("vcc was detached from {device}, or {device} has gone: its recording has ended")
+        };
+        let order = ["other", "port"].map(|device| shown.stderr.find(&ended(device)));
+        assert!(order[0].is_some() && order[0] < order[1], "{}", shown.stderr);
+        let read = vcc_in(&directory, &format!("read {FILE}")).well();
+        assert_eq!(read.matches(&guest_end).count(), 2, "{read}");
     });
 }
 

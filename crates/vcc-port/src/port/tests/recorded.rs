@@ -94,7 +94,7 @@ fn a_recording_shows_both_sides_of_a_port() {
         for side in RecordedSide::BOTH {
             assert_eq!(recorder.lost(0, side).expect("a count"), 0);
         }
-        recorder.stop();
+        recorder.stop_all();
         eventually("only the port's programs are left", || program_ids(PORT) == before);
         drop(recorder);
         exchange(&guest, "192.0.2.2", BYTES);
@@ -156,9 +156,9 @@ fn a_recording_ends_with_its_device() {
         let _guest = guest();
         let ports = [attach()];
         let recorder = Recorder::start(&ports, &options()).expect("a recording");
-        assert!(recorder.is_attached().expect("an answer"));
+        assert!(recorder.is_attached(0).expect("an answer"));
         ip("link del port");
-        assert!(!recorder.is_attached().expect("an answer"));
+        assert!(!recorder.is_attached(0).expect("an answer"));
         let refusal = Recorder::start(&ports, &options()).err().expect("refused").to_string();
         assert!(refusal.contains("port"), "{refusal}");
     });

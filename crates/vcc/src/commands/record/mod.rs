@@ -23,7 +23,7 @@ use wanted::Wanted;
 /// guest sends and gets them; on the fabric side, as the fabric gets and sends them. `vcc read` and other
 /// programs read it, and `vcc read --both FILE` shows what vcc has changed, segment by segment.
 ///
-/// It ends by Ctrl-C, with a port, or by --count, --duration or --max-mib. Packets that come faster than
+/// It ends by Ctrl-C, with its last port, or by --count, --duration or --max-mib. Packets that come faster than
 /// they can be written are counted; the guests' traffic does not wait for them.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         .begin(&devices, &sides, arguments.snaplen)
         .and_then(|()| record(&ports, &mut recorder, &mut file, arguments));
     let lost = file.note_lost(|port, side| recorder.lost(port, side))?;
-    let result = result.and_then(|ended| file.end().map(|()| ended));
+    let result = result.and_then(|()| file.end());
     if let Some(path) = path {
         output::say(&format!("{}: {}\n", path.display(), file.summary(&devices)));
     }
@@ -121,13 +121,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     match result {
         Err(error) if file.has_no_reader(&error) => {}
-        result => {
-            if let Ended::Detached = result? {
-                output::complain(
-                    "a port was detached, or its device has gone: the recording has ended",
-                );
-            }
-        }
+        result => result?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -148,18 +142,45 @@ fn ports(devices: &[String]) -> anyhow::Result<Vec<Port>> {
         (false, _) => Ok(ports),
         (true, true) => bail!("vcc is attached to no device in the kernel"),
         (true, false) => bail!(
-            "all ports are in other network namespaces ({}): use `ip netns exec`",
+            "all ports are in other network namespaces ({}): use `nsenter --net=/run/netns/NAME vcc record`",
             elsewhere.join(", ")
         ),
     }
 }
 
-/// Why a recording has ended.
-#[derive(Clone, Copy)]
-enum Ended {
-    /// As the user wanted.
-    Asked,
-    Detached,
+/// The ports of a recording that have not gone.
+struct Remaining<'a> {
+    ports: &'a [Port],
+    remains: Vec<bool>,
+    looked: Instant,
+}
+
+impl<'a> Remaining<'a> {
+    fn new(ports: &'a [Port]) -> Self {
+        Self { ports, remains: vec![true; ports.len()], looked: Instant::now() }
+    }
+
+    /// Stops the recording of ports that have gone, from time to time. False if none remains.
+    ///
+    /// Without its port, a device still passes packets, and both sides show the same.
+    fn look(&mut self, recorder: &mut Recorder) -> Result<bool, vcc_port::Error> {
+        if self.looked.elapsed() < LOOK {
+            return Ok(true);
+        }
+        self.looked = Instant::now();
+        for (place, port) in self.ports.iter().enumerate() {
+            if !self.remains[place] || recorder.is_attached(place)? && port.is_attached()? {
+                continue;
+            }
+            self.remains[place] = false;
+            recorder.stop(place);
+            output::complain(&format!(
+                "vcc was detached from {0}, or {0} has gone: its recording has ended",
+                port.device()
+            ));
+        }
+        Ok(self.remains.contains(&true))
+    }
 }
 
 fn record(
@@ -167,28 +188,22 @@ fn record(
     recorder: &mut Recorder,
     file: &mut RecordingFile,
     arguments: &Arguments,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<()> {
     let wanted = Wanted { guests: &arguments.guest, peers: &arguments.peer };
     let until = arguments.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let mut looked = Instant::now();
-    let mut ended = None;
+    let mut remaining = Remaining::new(ports);
+    let mut has_ended = false;
     loop {
         let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
-        if ended.is_none() && (left.is_zero() || interrupt::came()) {
-            ended = Some(Ended::Asked);
-        } else if ended.is_none() && looked.elapsed() >= LOOK {
-            looked = Instant::now();
-            let is_attached = recorder.is_attached()? && are_attached(ports)?;
-            ended = (!is_attached).then_some(Ended::Detached);
-        }
-        if ended.is_some() {
+        if !has_ended && (left.is_zero() || interrupt::came() || !remaining.look(recorder)?) {
+            has_ended = true;
             // What was recorded by now is still written.
-            recorder.stop();
+            recorder.stop_all();
         }
         let mut packet = recorder.next(Duration::ZERO)?;
         if packet.is_none() {
-            if let Some(ended) = ended {
-                return Ok(ended);
+            if has_ended {
+                return Ok(());
             }
             // Flushed before waiting: a reader of the output has all packets so far.
             file.flush()?;
@@ -200,14 +215,9 @@ fn record(
             file.packet(&packet)?;
         }
         if arguments.count.is_some_and(|count| file.packets() >= count) || file.is_full() {
-            return Ok(Ended::Asked);
+            return Ok(());
         }
     }
-}
-
-/// Without its port, a device still passes packets, and both sides show the same.
-fn are_attached(ports: &[Port]) -> Result<bool, vcc_port::Error> {
-    ports.iter().try_fold(true, |all, port| Ok(all && port.is_attached()?))
 }
 
 fn missing(lost: u64) -> String {
