@@ -95,8 +95,8 @@ fn assert_tables(policy: &Policy, input: &mut Input) {
     let compiled = policy.compile();
     for _ in 0..4 {
         let c = connection(input);
-        let (tenant, rule) = (compiled.tenant_set(c.tenant.as_deref()), policy.judge(&c));
-        assert_eq!(compiled.judge(&tenant, &c), rule, "{c:?}");
+        let (port, rule) = (compiled.port_set(c.affiliation()), policy.judge(&c));
+        assert_eq!(compiled.judge(&port, &c), rule, "{c:?}");
         let explained = policy.explain(&c);
         assert_eq!((explained.rule, explained.misses.len()), (rule, rule));
         assert!(explained.misses.iter().all(|miss| !miss.reasons.is_empty()), "{c:?}");
@@ -110,6 +110,7 @@ fn connection(input: &mut Input) -> Connection {
     };
     Connection {
         tenant: input.pick(&[None, Some("a"), Some("b")]).map(str::to_owned),
+        class: None,
         guest: SocketAddr::new(Ipv4Addr::new(10, 0, 0, 1).into(), input.u16()),
         peer: SocketAddr::new(peer, input.pick(&[80, 1024, 1025, 0])),
         vlan: input.pick(&[None, Some(0), Some(1), Some(4094)]),

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_kube::Agent;
-use vcc_policy::Severity;
+use vcc_policy::{PortSelector, Severity};
 use vcc_port::links::{self, LinkNews};
 use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
@@ -124,13 +124,13 @@ fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
         if let Some(port) = ports.iter().find(|port| is_waiting && port.by_policy) {
             return Err(vcc_port::Error::UnderPolicy { device: port.device.clone() });
         }
-        let tenant_of = |port: &Inherited| {
+        let affiliation_of = |port: &Inherited| {
             let selected = source.policy.port_of(&port.device).filter(|_| port.is_here);
-            selected.and_then(|selected| selected.tenant())
+            selected.map(PortSelector::affiliation).unwrap_or_default()
         };
         let under = ports.iter().filter(|port| port.by_policy);
-        let tenants: Vec<_> = under.map(|port| (port.index, tenant_of(port))).collect();
-        shared.apply(&source.policy, &tenants).map(drop)
+        let ports: Vec<_> = under.map(|port| (port.index, affiliation_of(port))).collect();
+        shared.apply(&source.policy, &ports).map(drop)
     });
     let inherited = match inherited {
         Err(vcc_port::Error::UnderPolicy { .. }) if is_waiting => return Ok(false),

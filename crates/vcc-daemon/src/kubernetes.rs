@@ -1,6 +1,6 @@
 //! The daemon as the cluster's agent sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::mpsc::{self, Sender};
 
 use vcc_kube::devices::{Finder, cni};
@@ -28,7 +28,14 @@ pub(crate) fn start(
     readings: Option<Readings>,
 ) -> Result<Agent> {
     let finder = Finder::new(origin.cni_cache.clone());
-    let host = OfDaemon { send, board, readings, finder, troubles: Vec::new() };
+    let host = OfDaemon {
+        send,
+        board,
+        readings,
+        finder,
+        troubles: Vec::new(),
+        refused_choices: HashSet::new(),
+    };
     let agent = vcc_kube::start(origin.agent.clone(), host)?;
     let watched = cni::watch(origin.cni_cache.clone(), agent.waker());
     watched.map_err(|error| Error::system("watch the CNI plugins' results", error))?;
@@ -42,6 +49,7 @@ struct OfDaemon<T> {
     finder: Finder,
     /// As reported last.
     troubles: Vec<String>,
+    refused_choices: HashSet<String>,
 }
 
 impl<T: Fn(AgentEvent) -> bool + Send + 'static> Host for OfDaemon<T> {
@@ -73,6 +81,13 @@ impl<T: Fn(AgentEvent) -> bool + Send + 'static> Host for OfDaemon<T> {
             rtt_us: rule.srtt_us.map_or(0, |srtt_us| srtt_us as u64),
         };
         rules.into_iter().map(activity).collect()
+    }
+
+    fn refused_choices(&mut self, refused: &[String]) {
+        for refusal in refused.iter().filter(|refusal| !self.refused_choices.contains(*refusal)) {
+            journal::warning(&format!("Kubernetes: {refusal}"));
+        }
+        self.refused_choices = refused.iter().cloned().collect();
     }
 
     fn troubles(&mut self, mut troubles: Vec<String>) {

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch as latest};
 use self::state::State;
 use self::watches::Watches;
 use crate::edition::Policies;
+use crate::events;
 use crate::host::Host;
 use crate::memory::Memory;
 use crate::resource::{Labels, Pod, PolicyObject};
@@ -149,9 +150,11 @@ async fn run(
     let troubles = Troubles::default();
     let (node, namespace) = (options.node.clone(), options.namespace.clone());
     tokio::spawn(writer::write(client.clone(), node.clone(), written, troubles.clone()));
+    let (refusals, refused) = latest::channel(Vec::new());
+    tokio::spawn(events::write(client.clone(), node.clone(), refused, troubles.clone()));
     tokio::spawn(summarist::run(client.clone(), namespace, node.clone(), troubles.clone()));
     let watches = Watches::new(client, wake, troubles.clone(), &node);
-    let mut state = State::new(node, host, memory, begin, watches, status, troubles);
+    let mut state = State::new(node, host, memory, begin, watches, (status, refusals), troubles);
     let mut look = tokio::time::interval(LOOK);
     loop {
         let mut has_changed = false;

@@ -148,6 +148,15 @@ fn of_one(spec: &Spec, root: &Field, tenants: &BTreeSet<String>) -> Document {
         document.key("device", &json!(format!("tenant-{index}")), None);
         document.key("tenant", &json!(tenant), None);
     }
+    // Another policy's ports may have them.
+    let classes =
+        spec.rules.iter().filter_map(|rule| rule.table.get("class")?.as_array()).flatten();
+    let classes: BTreeSet<&str> = classes.filter_map(Value::as_str).collect();
+    for (index, class) in classes.into_iter().enumerate() {
+        document.heading("[[ports]]", None);
+        document.key("device", &json!(format!("class-{index}")), None);
+        document.key("class", &json!(class), None);
+    }
     document
 }
 

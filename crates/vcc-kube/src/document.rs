@@ -19,6 +19,9 @@ pub struct Field {
     pub path: String,
 }
 
+/// A field and its error.
+pub type Wrong = (Field, String);
+
 impl Field {
     pub fn new(policy: usize, path: impl Into<String>) -> Self {
         Self { policy, path: path.into() }

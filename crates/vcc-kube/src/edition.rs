@@ -7,10 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::check::{Reading, asked_tenants, tenants};
+use crate::choice::RefusedChoice;
 use crate::choose::{LastGood, Standing, has_changed};
 use crate::cluster_state::{ClusterState, Needs};
-use crate::document::Document;
 use crate::fit::fit;
+use crate::render::Rendered;
 use crate::resource::{Pod, PolicyObject};
 use crate::selector::PodSelector;
 use crate::spec::{Presence, Rule};
@@ -34,6 +35,9 @@ pub struct Edition {
     pub policies: Vec<PolicyOnNode>,
     /// Those beyond the limit of a node, of which no generation is in force: there may be thousands.
     pub not_read: Vec<String>,
+    /// Pods whose choices are followed.
+    pub followed_choices: u64,
+    pub refused_choices: Vec<RefusedChoice>,
     in_force: LastGood,
 }
 
@@ -95,8 +99,15 @@ impl Policies {
     pub fn compile(&self, node: &str, cluster: &ClusterState) -> Edition {
         let newest: Vec<Arc<Reading>> =
             self.newest.iter().map(|it| self.unless_peers_missing(it, cluster)).collect();
-        let (standings, document) = fit(&newest, &self.last_good, node, cluster);
-        self.edition(document.map(Document::into_text), &standings, node)
+        let (standings, rendered) = fit(&newest, &self.last_good, node, cluster);
+        let (text, followed, refused) = match rendered {
+            Ok(Rendered { document, followed, refused }) => {
+                (Ok(document.into_text()), followed, refused)
+            }
+            Err(why) => (Err(why), 0, Vec::new()),
+        };
+        let edition = self.edition(text, &standings, node);
+        Edition { followed_choices: followed, refused_choices: refused, ..edition }
     }
 
     /// A policy that is not in force is not to be without the pods that it means.
@@ -144,7 +155,9 @@ impl Policies {
                 in_force => policies.push(on_node(standing, in_force, node)),
             }
         }
-        Edition { text, id: format!("{:08x}", hasher.finalize()), policies, not_read, in_force }
+        let id = format!("{:08x}", hasher.finalize());
+        let (followed_choices, refused_choices) = (0, Vec::new());
+        Edition { text, id, policies, not_read, followed_choices, refused_choices, in_force }
     }
 
     /// The edition is in force. Returns whether other policies are than before.

@@ -10,7 +10,8 @@ use crate::check::Reading;
 use crate::choose::{LastGood, Standing, Staying, choose, has_changed};
 use crate::cluster_state::ClusterState;
 use crate::document::{Document, Field};
-use crate::render::{Part, render};
+use crate::on_node::Part;
+use crate::render::{Rendered, render};
 use crate::spec::Presence;
 
 /// All policies, of which some may not fit.
@@ -37,14 +38,14 @@ struct Blamed {
     is_own: bool,
 }
 
-/// The standing of each policy, and the policy file of those that fit; or why what is in force stays, for
+/// The standing of each policy, and what the node needs of those that fit; or why what is in force stays, for
 /// the node has changed in such a way that this is too much for it.
 pub fn fit(
     newest: &[Arc<Reading>],
     last_good: &LastGood,
     node: &str,
     cluster: &ClusterState,
-) -> (Vec<Standing>, Result<Document, String>) {
+) -> (Vec<Standing>, Result<Rendered, String>) {
     let fit = Fit { newest, last_good, node, cluster };
     let mut faulty = Staying::new();
     // Those without a fault of their own, in the order in which they were left out.
@@ -53,13 +54,13 @@ pub fn fit(
     loop {
         let (mut standings, result) = fit.attempt(&faulty);
         let faults = match result {
-            Ok(document) => {
+            Ok(rendered) => {
                 if is_last_too_much {
                     left_out.pop();
                 }
-                let (standings, document) =
-                    fit.admit_again((standings, document), faulty, left_out);
-                return (standings, Ok(document));
+                let (standings, rendered) =
+                    fit.admit_again((standings, rendered), faulty, left_out);
+                return (standings, Ok(rendered));
             }
             Err(faults) => faults,
         };
@@ -84,13 +85,13 @@ pub fn fit(
 }
 
 impl Fit<'_> {
-    fn attempt(&self, faulty: &Staying) -> (Vec<Standing>, Result<Document, Faults>) {
+    fn attempt(&self, faulty: &Staying) -> (Vec<Standing>, Result<Rendered, Faults>) {
         let standings = choose(self.newest, self.last_good, faulty);
         let parts = parts(&standings, self.node);
-        let document = render(&parts, self.cluster);
-        let result = match Policy::parse(document.text(), "the node's policy") {
-            Ok(_) => Ok(document),
-            Err(problems) => Err(self.faults(&problems.problems, &parts, &document)),
+        let rendered = render(&parts, self.cluster);
+        let result = match Policy::parse(rendered.document.text(), "the node's policy") {
+            Ok(_) => Ok(rendered),
+            Err(problems) => Err(self.faults(&problems.problems, &parts, &rendered.document)),
         };
         (standings, result)
     }
@@ -137,14 +138,14 @@ impl Fit<'_> {
     /// Without those that were left out last, there may be room for those before.
     fn admit_again(
         &self,
-        mut fitting: (Vec<Standing>, Document),
+        mut fitting: (Vec<Standing>, Rendered),
         mut faulty: Staying,
         left_out: Vec<String>,
-    ) -> (Vec<Standing>, Document) {
+    ) -> (Vec<Standing>, Rendered) {
         for name in left_out.into_iter().rev() {
             let why = faulty.remove(&name);
             match self.attempt(&faulty) {
-                (standings, Ok(document)) => fitting = (standings, document),
+                (standings, Ok(rendered)) => fitting = (standings, rendered),
                 (_, Err(_)) => faulty.extend(why.map(|why| (name, why))),
             }
         }

@@ -16,6 +16,9 @@ pub trait Host: Send + 'static {
     /// What the connections under each rule did since the host began to count.
     fn activity(&mut self) -> Vec<RuleActivity>;
 
+    /// The pods whose choices are refused now, and why, a sentence each.
+    fn refused_choices(&mut self, refused: &[String]);
+
     /// What lasts between the agent and the API server; to be shown on the node itself.
     fn troubles(&mut self, troubles: Vec<String>);
 }

@@ -3,40 +3,38 @@
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
-use vcc_policy::{KEYS, pattern_of};
+use vcc_policy::pattern_of;
 
-use crate::check::{Reading, full_name, write_with};
+use crate::check::write_with;
+use crate::choice::RefusedChoice;
+use crate::chosen::Chosen;
 use crate::cluster_state::{ClusterState, has_device};
 use crate::document::{Document, Field};
+use crate::on_node::{BaseRule, MODE, Part, PortOnNode, is_enforced, list, named, tenant_of_port};
 use crate::spec::{Presence, Rule};
 
-const MODE: &str = "mode";
-
-/// A policy and how the node has it, in the order of priorities.
-pub type Part<'a> = (&'a Reading, Presence);
+/// What a node needs of the policies.
+#[derive(Default)]
+pub struct Rendered {
+    pub document: Document,
+    /// Pods whose choices are followed.
+    pub followed: u64,
+    pub refused: Vec<RefusedChoice>,
+}
 
 /// The index among the parts distinguishes the fields of each policy.
-pub fn render(parts: &[Part<'_>], cluster: &ClusterState) -> Document {
+pub fn render(parts: &[Part<'_>], cluster: &ClusterState) -> Rendered {
     let mut document = Document::default();
     describe(&mut document, parts);
-    let present = || present(parts);
     let in_force = InForce::from_parts(parts);
-    let tenants = write_ports(&mut document, present(), &in_force, cluster);
-    let mut rules = Vec::new();
-    for (policy, (reading, presence)) in present() {
-        if *presence == Presence::Shadow && in_force.changes_all {
-            continue;
-        }
-        let spec = Field::new(policy, "spec");
-        for (index, rule) in reading.spec.rules.iter().enumerate() {
-            let Some(table) = rule_on_node(rule, &tenants, cluster) else { continue };
-            let table = named(as_present(table, *presence), &reading.object.name);
-            rules.push((spec.key("rules").at(index), table));
-        }
-    }
+    let (ports, tenants) = ports_on_node(present(parts), &in_force, cluster);
+    let rules = rules_on_node(parts, &in_force, &tenants, cluster);
+    let chosen = Chosen::new(&ports, &rules, parts);
+    write_ports(&mut document, &ports, &chosen);
+    let rules = chosen.with_copies(rules);
     let pools_in_use: HashSet<&str> =
-        rules.iter().filter_map(|(_, table)| table.get("pool")?.as_str()).collect();
-    for (policy, (reading, _)) in present() {
+        rules.iter().filter_map(|(_, _, table)| table.get("pool")?.as_str()).collect();
+    for (policy, (reading, _)) in present(parts) {
         for (index, pool) in reading.spec.pools.iter().enumerate() {
             let pool = named(object(pool), &reading.object.name);
             let name = pool.get("name").and_then(Value::as_str);
@@ -46,22 +44,51 @@ pub fn render(parts: &[Part<'_>], cluster: &ClusterState) -> Document {
             }
         }
     }
-    for (field, table) in rules {
-        write_with(&mut document, "[[rules]]", &Value::Object(table), &field, &[]);
+    for (heading, field, table) in rules {
+        write_with(&mut document, heading, &Value::Object(table), &field, &[]);
     }
-    for (policy, (reading, presence)) in present() {
-        if let Some(default) = &reading.spec.default {
-            let table = Value::Object(as_present(object(default), *presence));
-            write_with(
-                &mut document,
-                "[default]",
-                &table,
-                &Field::new(policy, "spec.default"),
-                &[],
-            );
+    Rendered { document, followed: chosen.followed, refused: chosen.refused }
+}
+
+/// In the order of the node's policy: a default comes last, wherever it is here.
+fn rules_on_node(
+    parts: &[Part<'_>],
+    in_force: &InForce<'_>,
+    tenants: &BTreeSet<String>,
+    cluster: &ClusterState,
+) -> Vec<BaseRule> {
+    let mut rules = Vec::new();
+    // What is in force as written comes before what a rollout has in shadow mode, even the copies of a default.
+    for wanted in [Presence::AsWritten, Presence::Shadow] {
+        for (policy, (reading, presence)) in present(parts).filter(|(_, (_, it))| *it == wanted) {
+            if *presence == Presence::Shadow && in_force.changes_all {
+                continue;
+            }
+            let spec = Field::new(policy, "spec");
+            for (index, rule) in reading.spec.rules.iter().enumerate() {
+                let Some(table) = rule_on_node(rule, tenants, cluster) else { continue };
+                rules.push(BaseRule {
+                    field: spec.key("rules").at(index),
+                    table,
+                    presence: *presence,
+                    policy: reading.object.name.clone(),
+                    is_default: false,
+                });
+            }
+        }
+        for (policy, (reading, presence)) in present(parts).filter(|(_, (_, it))| *it == wanted) {
+            if let Some(default) = &reading.spec.default {
+                rules.push(BaseRule {
+                    field: Field::new(policy, "spec.default"),
+                    table: object(default),
+                    presence: *presence,
+                    policy: reading.object.name.clone(),
+                    is_default: true,
+                });
+            }
         }
     }
-    document
+    rules
 }
 
 fn describe(document: &mut Document, parts: &[Part<'_>]) {
@@ -122,41 +149,50 @@ impl<'a> InForce<'a> {
     }
 }
 
-/// Returns the tenants that the node's ports have.
-fn write_ports<'a>(
-    document: &mut Document,
+/// Also returns the tenants that they have.
+fn ports_on_node<'a>(
     parts: impl Iterator<Item = (usize, &'a Part<'a>)>,
     in_force: &InForce<'_>,
-    cluster: &ClusterState,
-) -> BTreeSet<String> {
+    cluster: &'a ClusterState,
+) -> (Vec<PortOnNode<'a>>, BTreeSet<String>) {
     let own = cluster.own_with_devices();
     let mut taken = HashSet::new();
-    let mut tenants = BTreeSet::new();
+    let mut ports = Vec::new();
     for (policy, (reading, presence)) in parts {
         for (index, port) in reading.spec.ports.iter().enumerate() {
-            let tenant = port.table.get("tenant").and_then(Value::as_str);
-            if *presence == Presence::Shadow && in_force.changes(tenant) {
+            if *presence == Presence::Shadow && in_force.changes(tenant_of_port(port)) {
                 continue;
             }
+            let may_choose = *presence == Presence::AsWritten;
             let field = Field::new(policy, format!("spec.ports[{index}]"));
-            let mut is_there = port.pods.is_none();
+            let on_node = |pod| PortOnNode { field: field.clone(), port, pod, may_choose };
             match &port.pods {
-                None => write_with(document, "[[ports]]", &port.table, &field, &[]),
+                None => ports.push(on_node(None)),
                 Some(selector) => {
                     for (pod, device) in &own {
                         if cluster.selects(selector, pod) && taken.insert(*device) {
-                            document.comment(&format!("{}/{}", pod.namespace, pod.name));
-                            let device = [("device", json!(pattern_of(device)))];
-                            write_with(document, "[[ports]]", &port.table, &field, &device);
-                            is_there = true;
+                            ports.push(on_node(Some((*pod, *device))));
                         }
                     }
                 }
             }
-            tenants.extend(tenant.filter(|_| is_there).map(str::to_owned));
         }
     }
-    tenants
+    let tenants =
+        ports.iter().filter_map(|it| tenant_of_port(it.port).map(str::to_owned)).collect();
+    (ports, tenants)
+}
+
+fn write_ports(document: &mut Document, ports: &[PortOnNode<'_>], chosen: &Chosen) {
+    for PortOnNode { field, port, pod, .. } in ports {
+        let mut more = Vec::new();
+        if let Some((pod, device)) = pod {
+            document.comment(&format!("{}/{}", pod.namespace, pod.name));
+            more.push(("device", json!(pattern_of(device))));
+            more.extend(chosen.class_of(pod).map(|class| ("class", json!(class))));
+        }
+        write_with(document, "[[ports]]", &port.table, field, &more);
+    }
 }
 
 /// A rule as far as it can match on this node; None if it cannot.
@@ -195,40 +231,6 @@ fn tenant_of(rule: &Value) -> Option<&Value> {
     rule.get("tenant").filter(|tenant| !tenant.is_null())
 }
 
-fn is_enforced(mode: Option<&Value>) -> bool {
-    mode.and_then(Value::as_str).is_none_or(|mode| mode == "enforce")
-}
-
-/// A treatment as the node has it.
-fn as_present(mut table: Map<String, Value>, presence: Presence) -> Map<String, Value> {
-    if presence == Presence::Shadow && is_enforced(table.get(MODE)) {
-        table.insert(MODE.to_owned(), json!("shadow"));
-        for key in KEYS.iter().filter(|key| key.is_error_in_shadow()) {
-            table.remove(key.name);
-        }
-    }
-    table
-}
-
-/// Gives the names of a table the name of their policy, since other policies may have the same.
-fn named(mut table: Map<String, Value>, policy: &str) -> Map<String, Value> {
-    for key in ["name", "pool"] {
-        if let Some(Value::String(name)) = table.get_mut(key) {
-            *name = full_name(policy, name);
-        }
-    }
-    table
-}
-
 fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
-}
-
-/// A value, or a list of them.
-fn list(value: &Value) -> Vec<&Value> {
-    match value {
-        Value::Array(values) => values.iter().collect(),
-        Value::Null => Vec::new(),
-        value => vec![value],
-    }
 }

@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::choice::Choice;
+
 /// The API group of vcc's own resources.
 pub const GROUP: &str = "vcc.internal";
 /// Their version that this version of vcc reads and writes.
@@ -157,6 +159,10 @@ pub fn nodes() -> ApiResource {
     resource("", "v1", "Node", "nodes")
 }
 
+pub fn events() -> ApiResource {
+    resource("", "v1", "Event", "events")
+}
+
 pub fn leases() -> ApiResource {
     resource("coordination.k8s.io", "v1", "Lease", "leases")
 }
@@ -198,6 +204,8 @@ pub struct Pod {
     pub namespace: String,
     pub name: String,
     pub labels: Labels,
+    /// By its annotations.
+    pub choice: Choice,
     pub addresses: Vec<IpAddr>,
     /// It has no device of its own.
     pub host_network: bool,
@@ -207,7 +215,7 @@ pub struct Pod {
 
 impl From<PodResource> for Pod {
     fn from(object: PodResource) -> Self {
-        let ObjectMeta { name, namespace, uid, labels, .. } = object.metadata;
+        let ObjectMeta { name, namespace, uid, labels, annotations, .. } = object.metadata;
         let status = object.status.unwrap_or_default();
         let address = |ip: &PodIp| ip.ip.parse().ok();
         Self {
@@ -215,6 +223,7 @@ impl From<PodResource> for Pod {
             namespace: namespace.unwrap_or_default(),
             name: name.unwrap_or_default(),
             labels: labels.unwrap_or_default(),
+            choice: annotations.as_ref().map(Choice::from_annotations).unwrap_or_default(),
             addresses: status.pod_ips.iter().filter_map(address).collect(),
             host_network: object.spec.host_network,
             has_ended: matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")),

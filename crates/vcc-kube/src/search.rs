@@ -92,6 +92,7 @@ mod tests {
             namespace: "shop".to_owned(),
             name: name.to_owned(),
             labels: Default::default(),
+            choice: Default::default(),
             addresses: if has_address { vec![address] } else { Vec::new() },
             host_network: false,
             has_ended: false,

@@ -138,6 +138,7 @@ mod tests {
             namespace: "shop".into(),
             name: "web-0".into(),
             labels: labels(pairs),
+            choice: Default::default(),
             addresses: Vec::new(),
             host_network: false,
             has_ended: false,

@@ -4,7 +4,8 @@
 use serde_json::{Map, Value};
 
 use crate::canary::Share;
-use crate::document::Field;
+use crate::choice::{Admitted, PODS_MAY_CHOOSE};
+use crate::document::{Field, Wrong};
 use crate::selector::{self, PodSelector};
 
 /// Of the keys, those of a policy file are as they were written: their checker reads them.
@@ -34,6 +35,8 @@ pub struct Port {
     pub table: Value,
     /// The pods whose devices these ports are; else the table says.
     pub pods: Option<PodSelector>,
+    /// What these pods may choose; None: nothing.
+    pub may_choose: Option<Admitted>,
 }
 
 #[derive(Clone, Debug)]
@@ -64,8 +67,9 @@ pub const PRIORITIES: std::ops::RangeInclusive<i64> = 0..=1000;
 /// Of a policy that does not say.
 pub const DEFAULT_PRIORITY: i64 = 500;
 
-/// A field and its error.
-pub type Wrong = (Field, String);
+pub const CHOICE_WITHOUT_PODS: &str =
+    "`pods_may_choose` is for ports with `namespaces` or `pods`: others have no annotations";
+pub const CHOICE_WITH_CLASS: &str = "`pods_may_choose` and `class` exclude each other: what a pod has chosen is the class of its port";
 
 impl Rollout {
     pub fn presence(&self, node: &str) -> Presence {
@@ -74,6 +78,18 @@ impl Rollout {
             (None, false) => Presence::AsWritten,
             (_, true) => Presence::Shadow,
             (Some(_), false) => Presence::Absent,
+        }
+    }
+}
+
+impl Port {
+    /// Why these ports cannot admit a choice.
+    fn wrong_choice(&self) -> Option<&'static str> {
+        self.may_choose.as_ref()?;
+        let has_class = self.table.get("class").is_some_and(|class| !class.is_null());
+        match &self.pods {
+            None => Some(CHOICE_WITHOUT_PODS),
+            Some(_) => has_class.then_some(CHOICE_WITH_CLASS),
         }
     }
 }
@@ -106,9 +122,15 @@ impl Spec {
                 ROLLOUT => read.rollout = Rollout::read(value, &field, wrong),
                 "ports" => {
                     let ports = list().into_iter().enumerate();
-                    let ports = ports.map(|(index, table)| {
-                        let (table, pods) = split(table, PORT_SELECTORS, &field.at(index), wrong);
-                        Port { table, pods }
+                    let ports = ports.map(|(index, mut table)| {
+                        let field = field.at(index);
+                        let may_choose = Admitted::take(&mut table, &field, wrong);
+                        let (table, pods) = split(table, PORT_SELECTORS, &field, wrong);
+                        let port = Port { table, pods, may_choose };
+                        if let Some(why) = port.wrong_choice() {
+                            wrong.push((field.key(PODS_MAY_CHOOSE), why.to_owned()));
+                        }
+                        port
                     });
                     read.ports = ports.collect();
                 }

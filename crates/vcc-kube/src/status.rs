@@ -15,6 +15,12 @@ pub struct NodeStatus {
     pub ports: u64,
     /// Pods that policies select, and whose devices are not found.
     pub pods_without_device: u64,
+    /// Pods whose choices of a mode or an underlay are followed.
+    pub pods_with_choice: u64,
+    /// Pods whose choices are refused, which keep the policy's settings.
+    pub pods_with_refused_choice: u64,
+    /// The first of these, and why.
+    pub refused_choices: Vec<String>,
     pub flows: u64,
     /// Of all connections at its ports.
     pub activity: Option<Activity>,

@@ -20,12 +20,15 @@ pub fn shorten(status: &mut NodeStatus, most_bytes: usize) {
     /// A status is read by people.
     const MOST_PROBLEMS: usize = 32;
     const LONGEST_PROBLEM: usize = 1024;
+    /// Tenants write what is refused; the status has the number of them, too.
+    const MOST_REFUSED_CHOICES: usize = 10;
     let problems = status.problems.len();
     cut(&mut status.problems, MOST_PROBLEMS, LONGEST_PROBLEM);
     if problems > MOST_PROBLEMS {
         status.problems.push(format!("{} more", problems - MOST_PROBLEMS));
     }
     cut_text(&mut status.problem, LONGEST_PROBLEM);
+    cut(&mut status.refused_choices, MOST_REFUSED_CHOICES, LONGEST_PROBLEM);
     // The first message of a policy that was refused is why; warnings come last.
     for (messages, longest) in [(5, 500), (1, 200), (1, 60), (0, 0)] {
         if bytes(status) <= most_bytes {

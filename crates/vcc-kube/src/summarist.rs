@@ -29,7 +29,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(1);
 
 enum Change {
-    Node(News<NodeStatus>),
+    Node(Box<News<NodeStatus>>),
     Policy(News<PolicyObject>),
 }
 
@@ -62,6 +62,7 @@ async fn sum_up(client: &Client, lease: &mut Lease, troubles: &Troubles) -> Dura
             Some(change) = changes.recv() => {
                 match change {
                     Change::Node(news) => {
+                        let news = *news;
                         let is_list = matches!(news, News::End);
                         let news = reports.note(news, Instant::now());
                         let has_counted_alone = has_counted_alone(&nodes, &news);
@@ -197,7 +198,7 @@ fn nodes(
         let status = object.status.and_then(|it| serde_json::from_value(it).ok());
         (object.metadata.name.unwrap_or_default(), status.unwrap_or_default())
     };
-    let send = move |news| send.send(Change::Node(news)).is_ok();
+    let send = move |news| send.send(Change::Node(Box::new(news))).is_ok();
     watch(client, &resource::vcc_nodes(), Config::default(), (troubles, ""), read, send)
 }
 

@@ -49,6 +49,8 @@ impl Host for Paper {
         vec![rule("web/r")]
     }
 
+    fn refused_choices(&mut self, _refused: &[String]) {}
+
     fn troubles(&mut self, _troubles: Vec<String>) {}
 }
 

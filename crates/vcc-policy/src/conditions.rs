@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::affiliation::Affiliation;
 use crate::connection::{Connection, Role};
 use crate::listing::listing;
 
@@ -35,6 +36,7 @@ impl Display for PortRange {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     pub tenants: Option<Vec<String>>,
+    pub classes: Option<Vec<String>>,
     /// Networks of the peer's address. An IPv6 network contains no IPv4 address.
     pub peers: Option<Vec<IpNet>>,
     pub guest_ports: Option<Vec<PortRange>>,
@@ -46,7 +48,7 @@ pub struct Conditions {
 
 impl Conditions {
     pub(crate) fn admit(&self, c: &Connection) -> bool {
-        self.admits_tenant(c.tenant.as_deref())
+        self.admits_port_of(c.affiliation())
             && self.admits_peer(c.peer_address())
             && admits_port(&self.guest_ports, c.guest.port())
             && admits_port(&self.peer_ports, c.peer.port())
@@ -54,10 +56,9 @@ impl Conditions {
             && self.vlans.as_ref().is_none_or(|vlans| vlans.contains(&c.vlan_id()))
     }
 
-    pub(crate) fn admits_tenant(&self, tenant: Option<&str>) -> bool {
-        self.tenants
-            .as_ref()
-            .is_none_or(|tenants| tenant.is_some_and(|tenant| tenants.iter().any(|t| t == tenant)))
+    /// Whether a connection at a port with this affiliation can match.
+    pub(crate) fn admits_port_of(&self, port: Affiliation<'_>) -> bool {
+        admits_name(&self.tenants, port.tenant) && admits_name(&self.classes, port.class)
     }
 
     pub(crate) fn admits_peer(&self, address: IpAddr) -> bool {
@@ -71,8 +72,14 @@ impl Conditions {
             failures.push(format!("{what} is {is}, not {wanted}"));
         };
         let tenant = c.tenant.as_deref();
-        if let Some(tenants) = self.tenants.as_ref().filter(|_| !self.admits_tenant(tenant)) {
+        if let Some(tenants) = self.tenants.as_ref().filter(|_| !admits_name(&self.tenants, tenant))
+        {
             failed("tenant", &tenant.unwrap_or("unknown"), any_of(tenants));
+        }
+        let class = c.class.as_deref();
+        if let Some(classes) = self.classes.as_ref().filter(|_| !admits_name(&self.classes, class))
+        {
+            failed("class", &class.unwrap_or("unknown"), any_of(classes));
         }
         let peer = c.peer_address();
         if let Some(nets) = self.peers.as_ref().filter(|_| !self.admits_peer(peer)) {
@@ -97,6 +104,10 @@ impl Conditions {
     }
 }
 
+pub(crate) fn admits_name(wanted: &Option<Vec<String>>, name: Option<&str>) -> bool {
+    wanted.as_ref().is_none_or(|wanted| name.is_some_and(|name| wanted.iter().any(|it| it == name)))
+}
+
 fn admits_port(ranges: &Option<Vec<PortRange>>, port: u16) -> bool {
     ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|range| range.contains(port)))
 }
@@ -118,6 +129,9 @@ impl Display for Conditions {
         let mut parts = Vec::new();
         if let Some(tenants) = &self.tenants {
             parts.push(format!("tenant {}", any_of(tenants)));
+        }
+        if let Some(classes) = &self.classes {
+            parts.push(format!("class {}", any_of(classes)));
         }
         if let Some(peers) = &self.peers {
             parts.push(format!("peer {}", any_of(peers)));

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use crate::affiliation::Affiliation;
+
 /// The guest's end of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -32,6 +34,8 @@ impl fmt::Display for Role {
 pub struct Connection {
     /// The tenant of the port, where it is known.
     pub tenant: Option<String>,
+    /// The class of the port, likewise.
+    pub class: Option<String>,
     pub guest: SocketAddr,
     pub peer: SocketAddr,
     /// None and 0 are both untagged.
@@ -40,6 +44,10 @@ pub struct Connection {
 }
 
 impl Connection {
+    pub fn affiliation(&self) -> Affiliation<'_> {
+        Affiliation { tenant: self.tenant.as_deref(), class: self.class.as_deref() }
+    }
+
     /// An IPv4-mapped IPv6 address is IPv4.
     pub(crate) fn peer_address(&self) -> IpAddr {
         self.peer.ip().to_canonical()

@@ -6,6 +6,7 @@
 //! policies and everything else that treats connections. Nothing here does I/O.
 
 mod admitted;
+mod affiliation;
 mod check;
 mod compile;
 mod conditions;
@@ -32,6 +33,7 @@ pub mod units;
 
 use vcc_engine::sys;
 
+pub use affiliation::Affiliation;
 pub use check::Checked;
 pub use compile::{Compiled, Prefix, RuleSet};
 pub use conditions::{Conditions, PortRange};

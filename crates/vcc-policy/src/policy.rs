@@ -4,6 +4,7 @@ use std::fmt;
 
 use vcc_engine::{Mode, Params};
 
+use crate::affiliation::Affiliation;
 use crate::connection::Connection;
 use crate::pool::Pool;
 use crate::port::PortSelector;
@@ -67,20 +68,20 @@ impl Policy {
         self.ports.iter().find(|port| port.matches_socket(path))
     }
 
-    /// Whether any connection of a tenant's guests may need emitted segments.
-    pub fn emits_for(&self, tenant: Option<&str>) -> bool {
-        self.enforces_for(tenant, |params| params.0.emit != 0)
+    /// Whether any connection at a port may need emitted segments.
+    pub fn emits_for(&self, port: Affiliation<'_>) -> bool {
+        self.enforces_for(port, |params| params.0.emit != 0)
     }
 
-    /// Whether any connection of a tenant's guests may be policed.
-    pub fn polices_for(&self, tenant: Option<&str>) -> bool {
-        self.enforces_for(tenant, |params| params.0.police != 0)
+    /// Whether any connection at a port may be policed.
+    pub fn polices_for(&self, port: Affiliation<'_>) -> bool {
+        self.enforces_for(port, |params| params.0.police != 0)
     }
 
-    fn enforces_for(&self, tenant: Option<&str>, what: impl Fn(&Params) -> bool) -> bool {
+    fn enforces_for(&self, port: Affiliation<'_>, what: impl Fn(&Params) -> bool) -> bool {
         let enforces =
             |rule: &Rule| what(&rule.treatment.params) && rule.treatment.mode() == Mode::Enforce;
-        self.rules.iter().any(|rule| enforces(rule) && rule.conditions.admits_tenant(tenant))
+        self.rules.iter().any(|rule| enforces(rule) && rule.conditions.admits_port_of(port))
     }
 
     /// In the order of the file; the first that matches counts. The default is the last.
@@ -102,7 +103,7 @@ impl Policy {
         RuleCount { rules: self.last(), has_default: self.has_default }
     }
 
-    /// Whether both treat each connection of a tenant alike, on any port.
+    /// Whether both treat each connection at ports of the same affiliation alike.
     pub fn has_rules_of(&self, other: &Self) -> bool {
         self.rules == other.rules
             && self.pools == other.pools

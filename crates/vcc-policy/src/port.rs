@@ -3,6 +3,7 @@
 use glob::Pattern;
 use vcc_engine::BufferPolicy;
 
+use crate::affiliation::Affiliation;
 use crate::keys::Kind;
 use crate::problem::Span;
 use crate::tunnels::Tunnels;
@@ -60,6 +61,7 @@ pub struct PortSelector {
     /// The place of the pattern in the file.
     pub(crate) span: Span,
     pub(crate) tenant: Option<String>,
+    pub(crate) class: Option<String>,
     pub(crate) guest: Option<String>,
     pub(crate) max_flows: u32,
     pub(crate) inside: Tunnels,
@@ -126,6 +128,10 @@ impl PortSelector {
 
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
+    }
+
+    pub fn affiliation(&self) -> Affiliation<'_> {
+        Affiliation { tenant: self.tenant.as_deref(), class: self.class.as_deref() }
     }
 
     /// The name of the guest whose devices these are, which are one port; None: each is a guest's.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 use vcc_port::{AttachOptions, Datapath, Error, Program, Result, SharedPolicy};
 
 use super::Subject;
@@ -69,7 +69,7 @@ pub(super) fn subject(size: Size) -> Result<Subject> {
     let wrong = |why: String| Error::System { doing: "measure a policy".into(), why };
     let policy = Policy::parse(&text(&size), "policy").map_err(|e| wrong(e.to_string()))?.policy;
     let shared = SharedPolicy::unpinned()?;
-    shared.apply(&policy, &[(INDEX, None)])?;
+    shared.apply(&policy, &[(INDEX, Affiliation::default())])?;
     let options = AttachOptions::default();
     let datapath = Datapath::load_with_yardsticks(Some((&shared, INDEX)), &options)?;
     establish(&datapath, PEER)?;

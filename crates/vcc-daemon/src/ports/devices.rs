@@ -139,18 +139,18 @@ impl Ports {
         selected: &vcc_policy::PortSelector,
         policy: &Policy,
     ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
-        let tenant = selected.tenant();
-        let params = Params::with(|p| p.emit = policy.emits_for(tenant).into());
+        let affiliation = selected.affiliation();
+        let params = Params::with(|p| p.emit = policy.emits_for(affiliation).into());
         let (max_flows, inside, order) =
             (selected.max_flows(), selected.inside(), selected.order());
         let options = AttachOptions { params, max_flows, inside, order };
-        let admit = |index| self.shared.admit(index, policy, tenant);
+        let admit = |index| self.shared.admit(index, policy, affiliation);
         let (port, index) = match selected.guest().and_then(|guest| self.first_of(guest)) {
             Some(first) => (first.port.join(&[device], order)?.remove(0), first.index),
             None => Port::attach_pinned_under(&self.host, device, &options, admit)?,
         };
         let guest = selected.guest().map(str::to_owned);
-        Ok(Held { guest, ..Held::new(port, index, tenant.map(str::to_owned)) })
+        Ok(Held { guest, ..Held::new(port, index, affiliation) })
     }
 
     fn device_renamed(&mut self, link: &Link, policy: &Policy) {

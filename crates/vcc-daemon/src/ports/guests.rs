@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 
 use super::Ports;
 use super::held::Held;
@@ -19,18 +19,18 @@ impl Ports {
         self.held().any(|held| held.index == index)
     }
 
-    /// The tenant of each port: that of its first device that the policy has.
-    pub(super) fn tenants<'a>(&self, policy: &'a Policy) -> Vec<(u32, Option<&'a str>)> {
-        let mut tenants: BTreeMap<u32, Option<&str>> = BTreeMap::new();
+    /// The affiliation of each port: that of its first device that the policy has.
+    pub(super) fn affiliations<'a>(&self, policy: &'a Policy) -> Vec<(u32, Affiliation<'a>)> {
+        let mut found: BTreeMap<u32, Affiliation<'_>> = BTreeMap::new();
         for held in self.held.values() {
             if let Some(selected) = policy.port_of(held.port.device()) {
-                tenants.entry(held.index).or_insert(selected.tenant());
+                found.entry(held.index).or_insert(selected.affiliation());
             }
         }
         for held in self.held() {
-            tenants.entry(held.index).or_insert(None);
+            found.entry(held.index).or_default();
         }
-        tenants.into_iter().collect()
+        found.into_iter().collect()
     }
 
     /// A port drains when the policy names none of its devices, or none of these is here any more: which

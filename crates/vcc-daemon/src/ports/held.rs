@@ -1,7 +1,7 @@
 //! A port that the daemon keeps.
 
 use vcc_engine::Mode;
-use vcc_policy::{Policy, Tunnels};
+use vcc_policy::{Affiliation, Policy, Tunnels};
 use vcc_port::coexistence::Finding;
 use vcc_port::{Port, Shortage};
 
@@ -14,6 +14,7 @@ pub(crate) struct Held {
     pub port: Port,
     pub index: u32,
     pub tenant: Option<String>,
+    pub class: Option<String>,
     /// The guest that the policy names. Devices of one guest have one index.
     pub guest: Option<String>,
     /// Whether the port drained at the last check; `vcc detach` also makes a port drain.
@@ -30,11 +31,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(super) fn new(port: Port, index: u32, tenant: Option<String>) -> Self {
+    pub(super) fn new(port: Port, index: u32, affiliation: Affiliation<'_>) -> Self {
         Self {
             port,
             index,
-            tenant,
+            tenant: affiliation.tenant.map(str::to_owned),
+            class: affiliation.class.map(str::to_owned),
             guest: None,
             draining: false,
             emitting: None,
@@ -44,6 +46,15 @@ impl Held {
             neighbours: Neighbours::default(),
             is_misnamed: false,
         }
+    }
+
+    pub(super) fn set_affiliation(&mut self, affiliation: Affiliation<'_>) {
+        self.tenant = affiliation.tenant.map(str::to_owned);
+        self.class = affiliation.class.map(str::to_owned);
+    }
+
+    fn affiliation(&self) -> Affiliation<'_> {
+        Affiliation { tenant: self.tenant.as_deref(), class: self.class.as_deref() }
     }
 
     /// Other programs at the device that interfere.
@@ -119,7 +130,7 @@ impl Held {
         }
     }
 
-    /// Starts or stops sending to the guest, as the rules of its tenant require. `is_sent`: another of the
+    /// Starts or stops sending to the guest, as its rules require. `is_sent`: another of the
     /// guest's devices sends to it already.
     pub(super) fn set_emitting(&mut self, policy: &Policy, is_sent: bool) {
         if is_sent {
@@ -127,7 +138,7 @@ impl Held {
             self.silent = None;
             return;
         }
-        let wanted = policy.emits_for(self.tenant.as_deref()) && !self.draining;
+        let wanted = policy.emits_for(self.affiliation()) && !self.draining;
         let emitted = self.emit(wanted);
         journal::failure(&mut self.silent, "cannot send to the guest", emitted);
     }

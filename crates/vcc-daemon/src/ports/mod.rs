@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy, PortSelector};
 use vcc_port::coexistence::Finding;
 use vcc_port::{Expedited, Host, Port, SharedPolicy, Turning};
 
@@ -92,7 +92,7 @@ impl Ports {
                 )),
             }
             let (here, draining) = (port.is_here()?, port.drains()?);
-            let held = Held { draining, ..Held::new(port, index, None) };
+            let held = Held { draining, ..Held::new(port, index, Affiliation::default()) };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
@@ -191,8 +191,8 @@ impl Ports {
         for held in self.held() {
             held.port.settle_flows()?;
         }
-        let tenants = self.tenants(policy);
-        self.epoch = self.shared.apply(policy, &tenants)?;
+        let ports = self.affiliations(policy);
+        self.epoch = self.shared.apply(policy, &ports)?;
         let mut flows = 0;
         for held in self.held.values().chain(&self.elsewhere) {
             match held.port.judge_flows() {
@@ -204,7 +204,7 @@ impl Ports {
         }
         for held in self.held.values_mut() {
             let selected = policy.port_of(held.port.device());
-            held.tenant = selected.and_then(|port| port.tenant()).map(str::to_owned);
+            held.set_affiliation(selected.map(PortSelector::affiliation).unwrap_or_default());
             held.guest = selected.and_then(|port| port.guest()).map(str::to_owned);
             if let Some(selected) = selected {
                 held.check_table_size(selected.max_flows());
@@ -217,13 +217,13 @@ impl Ports {
     }
 }
 
-/// Tenant, guest, size of the table, tunnels.
-type Terms<'a> = (Option<&'a str>, Option<&'a str>, u32, u32);
+/// Affiliation, guest, size of the table, tunnels.
+type Terms<'a> = (Affiliation<'a>, Option<&'a str>, u32, u32);
 
 /// The port that a policy makes of a device; None: no port.
 fn terms<'a>(policy: &'a Policy, device: &str) -> Option<Terms<'a>> {
     let port = policy.port_of(device)?;
-    Some((port.tenant(), port.guest(), port.max_flows(), port.inside().bits()))
+    Some((port.affiliation(), port.guest(), port.max_flows(), port.inside().bits()))
 }
 
 /// Makes existing ports call the programs of this version of vcc. If the kernel refuses these, the

@@ -11,6 +11,7 @@ use tokio::sync::watch as latest;
 use super::watches::Watches;
 use super::{Beginning, Change};
 use crate::activity::{Activities, EVERY};
+use crate::choice::RefusedChoice;
 use crate::cluster_state::{ClusterState, has_device};
 use crate::edition::{Edition, Policies};
 use crate::host::Host;
@@ -61,6 +62,8 @@ pub(super) struct State<H> {
     activities: Activities,
     watches: Watches,
     status: latest::Sender<NodeStatus>,
+    /// Of what pods have chosen.
+    refusals: latest::Sender<Vec<RefusedChoice>>,
     troubles: Troubles,
     /// Of the agent itself.
     trouble: Option<String>,
@@ -75,7 +78,7 @@ impl<H: Host> State<H> {
         memory: Memory,
         begin: Beginning,
         watches: Watches,
-        status: latest::Sender<NodeStatus>,
+        (status, refusals): (latest::Sender<NodeStatus>, latest::Sender<Vec<RefusedChoice>>),
         troubles: Troubles,
     ) -> Self {
         let edition = begin.text.as_ref().map(|text| begin.policies.remembered(&node, text));
@@ -104,6 +107,7 @@ impl<H: Host> State<H> {
             activities: Activities::new(share_of(EVERY)),
             watches,
             status,
+            refusals,
             troubles,
             trouble: begin.trouble,
             failed: None,

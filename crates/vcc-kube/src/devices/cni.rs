@@ -186,6 +186,7 @@ mod tests {
             namespace: "shop".into(),
             name: name.into(),
             labels: Default::default(),
+            choice: Default::default(),
             addresses: Vec::new(),
             host_network: false,
             has_ended: false,

@@ -1,3 +1,4 @@
+mod choices;
 mod shadow;
 mod too_much;
 
@@ -22,6 +23,7 @@ fn pod(name: &str, labels: &[(&str, &str)], address: &str) -> Pod {
         namespace: "shop".into(),
         name: name.into(),
         labels: labels.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        choice: Default::default(),
         addresses: vec![address.parse().expect("an address")],
         host_network: false,
         has_ended: false,

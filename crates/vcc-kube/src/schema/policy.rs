@@ -4,8 +4,10 @@ use serde_json::{Map, Value, json};
 use vcc_policy::{KEYS, Kind, MAX_POOLS, MAX_RULES, MAX_SELECTORS, Scalar};
 
 use crate::check::twofold_port;
+use crate::choice::{MODE_ANNOTATION, MODES, PODS_MAY_CHOOSE, UNDERLAY_ANNOTATION, UNDERLAYS};
 use crate::spec::{
-    CANARY, DEFAULT_PRIORITY, PEER_SELECTORS, PORT_SELECTORS, PRIORITIES, PRIORITY, ROLLOUT, SHADOW,
+    CANARY, CHOICE_WITH_CLASS, CHOICE_WITHOUT_PODS, DEFAULT_PRIORITY, PEER_SELECTORS,
+    PORT_SELECTORS, PRIORITIES, PRIORITY, ROLLOUT, SHADOW,
 };
 
 /// A list's longest length, by its key: the API server counts what a rule may cost.
@@ -15,6 +17,7 @@ const LONGEST_LISTS: &[(&str, usize)] = &[
     ("rules", MAX_RULES - 1),
     ("inside", 16),
     ("tenant", 256),
+    ("class", 256),
     ("peer", 4096),
     ("guest_port", 1024),
     ("peer_port", 1024),
@@ -41,6 +44,7 @@ pub fn schema() -> Value {
     );
     properties.insert(ROLLOUT.to_owned(), rollout());
     let selector = |of: &str| label_selector(of);
+    let may_choose = pods_may_choose(&properties["rules"]["items"]["properties"]);
     let ports = properties["ports"]["items"].as_object_mut().expect("a table");
     ports.remove("oneOf");
     let own = ports["properties"].as_object_mut().expect("a table");
@@ -49,6 +53,7 @@ pub fn schema() -> Value {
         selector("namespaces of the pods whose devices these ports are"),
     );
     own.insert(PORT_SELECTORS[1].into(), selector("pods whose devices these ports are"));
+    own.insert(PODS_MAY_CHOOSE.into(), may_choose);
     ports.insert("x-kubernetes-validations".into(), port_rules());
     let rules = properties["rules"]["items"]["properties"].as_object_mut().expect("a table");
     rules.insert(
@@ -88,6 +93,29 @@ fn rollout() -> Value {
     })
 }
 
+/// `rule`: the keys of a rule.
+fn pods_may_choose(rule: &Value) -> Value {
+    let list = |key: &str, annotation: &str| {
+        let mut values = rule[key].clone();
+        values.as_object_mut().expect("a schema").remove("description");
+        json!({
+            "description": format!("Values that pods may have in the annotation {annotation}."),
+            "type": "array",
+            "maxItems": 64,
+            "items": values,
+        })
+    };
+    json!({
+        "description": "What these pods may choose by their annotations, in place of what rules and the \
+                        default say. By default nothing.",
+        "type": "object",
+        "properties": {
+            UNDERLAYS: list("underlay", UNDERLAY_ANNOTATION),
+            MODES: list("mode", MODE_ANNOTATION),
+        },
+    })
+}
+
 fn label_selector(of: &str) -> Value {
     json!({
         "description": format!("Labels of the {of}: an empty selector means all."),
@@ -123,6 +151,14 @@ fn port_rules() -> Value {
     json!([
         not_both("device"),
         not_both("socket"),
+        {
+            "rule": format!("!has(self.{PODS_MAY_CHOOSE}) || {has_selector}"),
+            "message": CHOICE_WITHOUT_PODS,
+        },
+        {
+            "rule": format!("!(has(self.{PODS_MAY_CHOOSE}) && has(self.class))"),
+            "message": CHOICE_WITH_CLASS,
+        },
         {
             "rule": "!(has(self.device) && has(self.socket))",
             "message": "a port has a `device` or a `socket`, not both",

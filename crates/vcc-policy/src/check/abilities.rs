@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::ports;
+use crate::affiliation::Affiliation;
 use crate::file::{Located, PolicyFile, PortTable, TreatmentKeys};
 use crate::keys::{KEYS, Key, Scope, Surface};
 use crate::listing::listing;
@@ -12,20 +13,19 @@ use crate::problem::Findings;
 use crate::rule::Rule;
 use crate::text::shortened;
 
-/// The first port of each tenant.
-type Firsts<'a> = HashMap<Option<&'a str>, &'a PortTable>;
+/// The first port of each affiliation.
+type Firsts<'a> = HashMap<Affiliation<'a>, &'a PortTable>;
 
 pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
     let (mut devices, mut detours) = (Firsts::new(), Firsts::new());
     for port in file.ports.iter().flat_map(|ports| &ports.value).filter(|port| port.is_sound) {
         let table = &port.value;
-        let tenant = table.tenant.as_ref().map(|tenant| tenant.value.0.as_str());
         let firsts = match (&table.device, &table.socket) {
             (Some(_), None) if table.buffer.is_some() => &mut detours,
             (Some(_), None) => &mut devices,
             _ => continue,
         };
-        firsts.entry(tenant).or_insert(table);
+        firsts.entry(table.affiliation()).or_insert(table);
     }
     let of_rules = file.rules.iter().flat_map(|rules| &rules.value);
     let of_rules = of_rules.map(|rule| of_sound(rule, |table| &table.treatment));
@@ -91,11 +91,6 @@ fn key_of_rings(rule: &Rule) -> Vec<&'static Key> {
 
 /// The port of the first line whose connections may meet the rule's conditions.
 fn first_admitted<'a>(rule: &Rule, firsts: &Firsts<'a>) -> Option<&'a PortTable> {
-    let ports: Vec<&PortTable> = match &rule.conditions.tenants {
-        None => firsts.values().copied().collect(),
-        Some(tenants) => {
-            tenants.iter().filter_map(|it| firsts.get(&Some(it.as_str())).copied()).collect()
-        }
-    };
-    ports.into_iter().min_by_key(|port| ports::pattern_of(port).1.start)
+    let ports = firsts.iter().filter(|(port, _)| rule.conditions.admits_port_of(**port));
+    ports.map(|(_, table)| *table).min_by_key(|port| ports::pattern_of(port).1.start)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::abilities::of_sound;
 use super::ports;
+use crate::affiliation::Affiliation;
 use crate::file::{PolicyFile, PortTable};
 use crate::keys::Key;
 use crate::policy::Policy;
@@ -64,19 +65,18 @@ fn matches_several(pattern: &str) -> bool {
 
 /// Warns once of each pool, at the rule with which it is no longer one.
 pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
-    let mut by_tenant: HashMap<Option<&str>, Places<'_>> = HashMap::new();
+    let mut by_port: HashMap<Affiliation<'_>, Places<'_>> = HashMap::new();
     for port in file.ports.iter().flat_map(|ports| &ports.value).filter(|port| port.is_sound) {
         let table = &port.value;
-        let tenant = table.tenant.as_ref().map(|tenant| tenant.value.0.as_str());
         let places = match (&table.device, &table.socket) {
             (Some(_), None) if table.buffer.is_none() => Places::of_kernel(table),
             (Some(_), None) | (None, Some(_)) => Places::of_domain(table),
             _ => continue,
         };
-        by_tenant.entry(tenant).or_default().add(&places);
+        by_port.entry(table.affiliation()).or_default().add(&places);
     }
     let mut all = Places::default();
-    by_tenant.values().for_each(|places| all.add(places));
+    by_port.values().for_each(|places| all.add(places));
     let mut by_pool: HashMap<usize, Places<'_>> = HashMap::new();
     let of_rules = file.rules.iter().flat_map(|rules| &rules.value);
     let of_rules = of_rules.map(|rule| of_sound(rule, |table| &table.treatment));
@@ -85,7 +85,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
         let Some(pool) = rule.treatment.pool else { continue };
         let places = by_pool.entry(pool).or_default();
         let was_apart = places.apart().is_some();
-        places.add(&admitted(rule, &by_tenant, &all));
+        places.add(&admitted(rule, &by_port, &all));
         let span = keys.and_then(|keys| keys.span(Key::named("pool")?));
         let (false, Some((first, second)), Some(span)) = (was_apart, places.apart(), span) else {
             continue;
@@ -113,13 +113,17 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
 /// The ports whose connections may meet the rule's conditions.
 fn admitted<'a>(
     rule: &Rule,
-    by_tenant: &HashMap<Option<&str>, Places<'a>>,
+    by_port: &HashMap<Affiliation<'a>, Places<'a>>,
     all: &Places<'a>,
 ) -> Places<'a> {
-    let Some(tenants) = &rule.conditions.tenants else { return all.clone() };
+    if rule.conditions.tenants.is_none() && rule.conditions.classes.is_none() {
+        return all.clone();
+    }
     let mut places = Places::default();
-    for of_tenant in tenants.iter().filter_map(|it| by_tenant.get(&Some(it.as_str()))) {
-        places.add(of_tenant);
+    for (port, of_port) in by_port {
+        if rule.conditions.admits_port_of(*port) {
+            places.add(of_port);
+        }
     }
     places
 }

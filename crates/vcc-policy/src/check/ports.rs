@@ -52,6 +52,7 @@ pub(super) fn check(file: &PolicyFile, findings: &mut Findings<'_>) -> Vec<PortS
         at,
         span: pattern_of(&port.value).1.clone(),
         tenant: port.value.tenant.as_ref().map(|tenant| tenant.value.0.clone()),
+        class: port.value.class.as_ref().map(|class| class.value.0.clone()),
         guest: port.value.guest.as_ref().map(|guest| guest.value.0.clone()),
         max_flows: port
             .value
@@ -103,7 +104,7 @@ pub(super) fn warn_of_host_devices(
     }
 }
 
-/// The devices of a guest are one port, which has one tenant, one table and one set of tunnels.
+/// The devices of a guest are one port, which has one tenant, one class, one table and one set of tunnels.
 fn check_guests(
     tables: &[&Located<PortTable>],
     selectors: &[PortSelector],
@@ -117,6 +118,7 @@ fn check_guests(
         let (before, line) = *first.entry(name).or_insert((selector, line));
         let differ = [
             ("tenant", before.tenant != selector.tenant),
+            ("class", before.class != selector.class),
             ("max_flows", before.max_flows != selector.max_flows),
             ("inside", before.inside.bits() != selector.inside.bits()),
         ];

@@ -16,7 +16,7 @@ use crate::policy::Policy;
 use crate::problem::{Findings, Span};
 use crate::ranges::Ranges;
 
-const DIMENSIONS: usize = 6;
+const DIMENSIONS: usize = 7;
 
 type Region = [Ranges; DIMENSIONS];
 
@@ -28,7 +28,7 @@ struct Candidate<'a> {
 }
 
 pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<'_>) {
-    let mut tenants = HashMap::new();
+    let mut names = HashMap::new();
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
     let tables = file.rules.iter().flat_map(|rules| &rules.value);
     for (rule, table) in policy.rules.iter().zip(tables) {
@@ -38,7 +38,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
                 name: rule.name(),
                 line: findings.line(&name.span),
                 span: &name.span,
-                region: region(&rule.conditions, &mut tenants),
+                region: region(&rule.conditions, &mut names),
             });
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
             name: "default",
             line: findings.line(&default.span),
             span: &default.span,
-            region: region(&Conditions::default(), &mut tenants),
+            region: region(&Conditions::default(), &mut names),
         });
     }
     for place in 1..candidates.len() {
@@ -70,17 +70,20 @@ pub(super) fn check(file: &PolicyFile, policy: &Policy, findings: &mut Findings<
     }
 }
 
-fn region<'a>(conditions: &'a Conditions, tenants: &mut HashMap<&'a str, u128>) -> Region {
+fn region<'a>(conditions: &'a Conditions, known: &mut HashMap<&'a str, u128>) -> Region {
     let numbers = |values: Vec<u128>| Ranges::new(values.into_iter().map(|value| (value, value)));
-    let any = Ranges::all;
-    [
-        conditions.tenants.as_ref().map_or_else(any, |names| {
+    let mut names = |names: &'a Option<Vec<String>>| {
+        names.as_ref().map_or_else(Ranges::all, |names| {
             let mut number = |name: &'a str| {
-                let next = tenants.len() as u128;
-                *tenants.entry(name).or_insert(next)
+                let next = known.len() as u128;
+                *known.entry(name).or_insert(next)
             };
             numbers(names.iter().map(|name| number(name)).collect())
-        }),
+        })
+    };
+    [
+        names(&conditions.tenants),
+        names(&conditions.classes),
         addresses(&conditions.peers),
         port_numbers(&conditions.guest_ports),
         port_numbers(&conditions.peer_ports),

@@ -8,7 +8,7 @@ use super::pools::Pools;
 use super::treatment;
 use crate::MAX_SELECTORS;
 use crate::conditions::Conditions;
-use crate::file::{Located, Name, OneOrMany, PolicyFile, RuleTable};
+use crate::file::{Located, Name, OneOrMany, PolicyFile, PortTable, RuleTable};
 use crate::nearest::suggestion;
 use crate::problem::Findings;
 use crate::rule::{DEFAULT_RULE_NAME, Rule};
@@ -20,7 +20,8 @@ pub(super) fn check(
     pools: &Pools<'_>,
     findings: &mut Findings<'_>,
 ) -> Vec<Rule> {
-    let tenants = tenants_of_ports(file);
+    let tenants = names_of_ports(file, |port| port.tenant.as_ref());
+    let classes = names_of_ports(file, |port| port.class.as_ref());
     let mut lines = HashMap::new();
     let mut rules = Vec::new();
     for rule in file.rules.iter().flat_map(|rules| &rules.value) {
@@ -36,7 +37,10 @@ pub(super) fn check(
             None => {}
         }
         if let Some(wanted) = &table.tenant {
-            check_tenants(&wanted.value, &tenants, findings);
+            check_names("tenant", &wanted.value, &tenants, findings);
+        }
+        if let Some(wanted) = &table.class {
+            check_names("class", &wanted.value, &classes, findings);
         }
         rules.push(Rule {
             name: table.name.as_ref().map_or(String::new(), |name| name.value.0.clone()),
@@ -59,13 +63,16 @@ pub(super) fn check(
 }
 
 /// Sorted.
-fn tenants_of_ports(file: &PolicyFile) -> Vec<&str> {
+fn names_of_ports(
+    file: &PolicyFile,
+    name: impl Fn(&PortTable) -> Option<&Located<Name>>,
+) -> Vec<&str> {
     let ports = file.ports.iter().flat_map(|ports| &ports.value).take(MAX_SELECTORS);
-    let tenants = ports.filter_map(|port| port.value.tenant.as_ref());
-    let mut tenants: Vec<&str> = tenants.map(|tenant| tenant.value.0.as_str()).collect();
-    tenants.sort_unstable();
-    tenants.dedup();
-    tenants
+    let mut names: Vec<&str> =
+        ports.filter_map(|port| name(&port.value)).map(|name| name.value.0.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn check_name<'a>(
@@ -86,13 +93,13 @@ fn check_name<'a>(
     }
 }
 
-fn check_tenants(wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findings<'_>) {
-    for tenant in &wanted.0 {
-        let name = tenant.value.0.as_str();
+fn check_names(what: &str, wanted: &OneOrMany<Name>, known: &[&str], findings: &mut Findings<'_>) {
+    for wanted in &wanted.0 {
+        let name = wanted.value.0.as_str();
         if known.binary_search(&name).is_err() {
-            findings.warning_with(&tenant.span, || {
+            findings.warning_with(&wanted.span, || {
                 let meant = suggestion(name, known.iter().copied());
-                format!("no port has the tenant `{name}`; {meant}")
+                format!("no port has the {what} `{name}`; {meant}")
             });
         }
     }
@@ -108,6 +115,7 @@ fn conditions(table: &RuleTable) -> Conditions {
     }
     Conditions {
         tenants: all(&table.tenant, |tenant| tenant.0.clone()),
+        classes: all(&table.class, |class| class.0.clone()),
         peers: all(&table.peer, |network| network.0),
         guest_ports: all(&table.guest_port, |range| *range),
         peer_ports: all(&table.peer_port, |range| *range),

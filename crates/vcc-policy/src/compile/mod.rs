@@ -1,6 +1,6 @@
 //! A policy as tables: bit-vector classification.
 //!
-//! In each dimension (tenant, peer, the two ports, role, VLAN) a connection's value leads to the
+//! In each dimension (the port's affiliation, peer, the two ports, role, VLAN) a connection's value leads to the
 //! set of the rules that it does not exclude. The intersection of these sets holds the rules that
 //! match, and its lowest bit the first of them. The datapath does so once per connection, at its SYN.
 
@@ -13,6 +13,7 @@ use vcc_engine::{Mode, sys};
 
 use crate::MAX_RULES;
 use crate::admitted::{port_numbers, vlan_numbers};
+use crate::affiliation::Affiliation;
 use crate::connection::Role;
 use crate::policy::Policy;
 use crate::rule::Rule;
@@ -40,17 +41,17 @@ pub struct Compiled {
     pub roles: [u32; 2],
     /// The rules that police.
     pub polices: u32,
-    /// The tenants that each rule admits.
-    tenants: Vec<Option<Vec<String>>>,
+    /// The tenants and the classes that each rule admits.
+    ports: Vec<[Option<Vec<String>>; 2]>,
 }
 
 const PORT_NUMBERS: usize = sys::PORT_NUMBERS as usize;
 const VLANS: usize = sys::VLAN_IDS as usize;
 
 impl Policy {
-    /// The rules that do not exclude a tenant, as [`Compiled::tenant_set`] has them.
-    pub fn tenant_set(&self, tenant: Option<&str>) -> RuleSet {
-        sets::of_rules(&self.rules, |rule| rule.conditions.admits_tenant(tenant))
+    /// The rules that do not exclude a port, as [`Compiled::port_set`] has them.
+    pub fn port_set(&self, port: Affiliation<'_>) -> RuleSet {
+        sets::of_rules(&self.rules, |rule| rule.conditions.admits_port_of(port))
     }
 
     pub fn compile(&self) -> Compiled {
@@ -75,7 +76,10 @@ impl Policy {
             vlans,
             roles,
             polices,
-            tenants: rules.iter().map(|rule| rule.conditions.tenants.clone()).collect(),
+            ports: rules
+                .iter()
+                .map(|Rule { conditions: it, .. }| [it.tenants.clone(), it.classes.clone()])
+                .collect(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::condition_values::{Name, Network, OneOrMany, VlanId};
 use super::port_patterns::{DeviceGlob, SocketGlob};
 use super::reader::{Located, Table, read_field, table};
 use super::treatment_keys::TreatmentKeys;
+use crate::affiliation::Affiliation;
 use crate::conditions::PortRange;
 use crate::connection::Role;
 use crate::problem::Findings;
@@ -38,6 +39,8 @@ table!(
         socket: SocketGlob,
         /// The tenant of these ports; rules can ask for it.
         tenant: Name,
+        /// What distinguishes these ports from others of their tenant; rules can ask for it.
+        class: Name,
         /// With `device`: the name of the guest whose devices these are. All devices of a guest are one
         /// port, for what it sends by one and gets by another. By default each device is a guest's.
         guest: Name,
@@ -79,6 +82,8 @@ table!(
         name: Name,
         /// The tenant of the port.
         tenant: OneOrMany<Name>,
+        /// The class of the port.
+        class: OneOrMany<Name>,
         /// Networks that the peer is in, IPv4 or IPv6, or addresses.
         peer: OneOrMany<Network>,
         /// TCP ports at the guest's end.
@@ -99,6 +104,15 @@ table!(
         ..treatment: TreatmentKeys,
     }
 );
+
+impl PortTable {
+    pub fn affiliation(&self) -> Affiliation<'_> {
+        fn name(name: &Option<Located<Name>>) -> Option<&str> {
+            name.as_ref().map(|name| name.value.0.as_str())
+        }
+        Affiliation { tenant: name(&self.tenant), class: name(&self.class) }
+    }
+}
 
 /// The headings under which a key is valid, if there are any.
 fn home_of(key: &str) -> Option<String> {

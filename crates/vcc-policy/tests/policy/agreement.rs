@@ -26,7 +26,7 @@ fn the_tables_find_the_rule_that_comes_first() {
         let compiled = policy.compile();
         for _ in 0..500 {
             let c = chance.connection();
-            let tenant = compiled.tenant_set(c.tenant.as_deref());
+            let tenant = compiled.port_set(c.affiliation());
             let rule = policy.judge(&c);
             assert_eq!(compiled.judge(&tenant, &c), rule, "seed {seed}: {c:?}");
             matched.insert(rule);

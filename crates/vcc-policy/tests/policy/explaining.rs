@@ -33,6 +33,7 @@ fn why_not_and_why() {
     let checked = Policy::parse(POLICY, "policy.toml").unwrap();
     let c = Connection {
         tenant: None,
+        class: None,
         guest: "192.0.2.1:40000".parse().unwrap(),
         peer: "198.51.100.9:443".parse().unwrap(),
         vlan: Some(7),
@@ -58,8 +59,14 @@ rule 2 `shared` matches (peer port 443):
 fn what_no_rule_matches_is_left_alone() {
     let checked = Policy::parse("", "policy.toml").unwrap();
     let address = "192.0.2.1:1".parse().unwrap();
-    let c =
-        Connection { tenant: None, guest: address, peer: address, vlan: None, role: Role::Client };
+    let c = Connection {
+        tenant: None,
+        class: None,
+        guest: address,
+        peer: address,
+        vlan: None,
+        role: Role::Client,
+    };
     let expected = "rule 1 `default` matches (any):\n    it passes untouched, and is not tracked\n";
     assert_eq!(checked.policy.explain(&c).to_string(), expected);
 }

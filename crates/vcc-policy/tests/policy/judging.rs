@@ -50,6 +50,7 @@ fn policy() -> Policy {
 fn connection() -> Connection {
     Connection {
         tenant: Some("acme".to_owned()),
+        class: None,
         guest: "192.0.2.1:8050".parse().unwrap(),
         peer: "10.1.2.3:40000".parse().unwrap(),
         vlan: None,
@@ -61,7 +62,7 @@ fn connection() -> Connection {
 fn judged(c: &Connection) -> &'static str {
     let (policy, compiled) = (policy(), policy().compile());
     let judged = policy.judge(c);
-    assert_eq!(compiled.judge(&compiled.tenant_set(c.tenant.as_deref()), c), judged);
+    assert_eq!(compiled.judge(&compiled.port_set(c.affiliation()), c), judged);
     ["legacy web", "tagged", "beyond", "default"]
         .into_iter()
         .find(|name| policy.rules()[judged].name() == *name)

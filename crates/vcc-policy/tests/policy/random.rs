@@ -65,6 +65,10 @@ impl Chance {
                 let list = self.list(|chance| format!("\"{}\"", chance.pick(&TENANTS)));
                 writeln!(text, "tenant = {list}").unwrap();
             }
+            if self.one_in(4 * rarity) {
+                let list = self.list(|chance| format!("\"{}\"", chance.pick(&TENANTS)));
+                writeln!(text, "class = {list}").unwrap();
+            }
             if self.one_in(rarity) {
                 writeln!(text, "peer = {}", self.list(Self::network)).unwrap();
             }
@@ -104,6 +108,7 @@ impl Chance {
         let vlan = self.pick(&VLANS).wrapping_add(self.pick(&[0, 0, 1]));
         Connection {
             tenant: tenant.map(str::to_owned),
+            class: self.pick(&[None, Some("a"), Some("b")]).map(str::to_owned),
             guest: SocketAddr::new(Ipv4Addr::new(192, 0, 2, 1).into(), self.port()),
             peer: SocketAddr::new(self.address(), self.port()),
             vlan: if self.one_in(4) { None } else { Some(vlan) },

@@ -25,7 +25,8 @@ pub struct Judgement {
 /// What rules look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
-    Tenant,
+    /// Its tenant and its class.
+    Port,
     Peer,
     GuestPort,
     PeerPort,
@@ -92,7 +93,7 @@ impl SharedPolicy {
         let tenant: sys::vcc_rule_set =
             edition::read(&maps.tenants, edition * sys::PORTS_MAX + port % sys::PORTS_MAX)?;
         Ok([
-            (Property::Tenant, tenant.words),
+            (Property::Port, tenant.words),
             (Property::Peer, set(peer)?),
             (Property::GuestPort, set(ports(connection.guest.port())?.as_guest_port)?),
             (Property::PeerPort, set(ports(connection.peer.port())?.as_peer_port)?),

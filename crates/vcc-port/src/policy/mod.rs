@@ -12,7 +12,7 @@ use std::path::Path;
 
 use libbpf_rs::{MapCore, MapFlags};
 use vcc_engine::{Params, sys};
-use vcc_policy::{Policy, RuleSet};
+use vcc_policy::{Affiliation, Policy, RuleSet};
 
 use crate::plain::to_bytes;
 use crate::{Error, Result, bpffs, lock};
@@ -141,14 +141,14 @@ impl SharedPolicy {
     /// caller then brings live flows under it with [`crate::Port::judge_flows`]; a flow whose next
     /// packet comes first is judged by that packet. Before this call, all flows must be under the
     /// edition in force: [`crate::Port::settle_flows`].
-    pub fn apply(&self, policy: &Policy, tenants: &[(u32, Option<&str>)]) -> Result<u32> {
+    pub fn apply(&self, policy: &Policy, ports: &[(u32, Affiliation<'_>)]) -> Result<u32> {
         let _lock = self.pinned.then(lock::pins).transpose()?;
         let mut head = self.head()?;
         let next = head.epoch.wrapping_add(1).max(1);
         let edition = next % sys::EDITIONS;
         let compiled = policy.compile();
         let sets: Vec<(u32, RuleSet)> =
-            tenants.iter().map(|(port, tenant)| (*port, compiled.tenant_set(*tenant))).collect();
+            ports.iter().map(|(port, it)| (*port, compiled.port_set(*it))).collect();
         let pools = pools::number(&self.maps, policy.pools())?;
         edition::write(&self.maps, edition, policy, &compiled, &sets, &pools)?;
         let slot = edition as usize;
@@ -166,9 +166,9 @@ impl SharedPolicy {
     }
 
     /// Brings a new port under the edition in force.
-    pub fn admit(&self, index: u32, policy: &Policy, tenant: Option<&str>) -> Result<()> {
+    pub fn admit(&self, index: u32, policy: &Policy, port: Affiliation<'_>) -> Result<()> {
         let edition = self.epoch()? % sys::EDITIONS;
-        edition::write_tenant(&self.maps, edition, index, &policy.tenant_set(tenant))
+        edition::write_tenant(&self.maps, edition, index, &policy.port_set(port))
     }
 
     /// Rules that treat by the one underlay treat by the other; returns how many of those in force. The

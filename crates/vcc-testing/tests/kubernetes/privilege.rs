@@ -171,7 +171,9 @@ fn an_agent_reads_pods_and_policies_and_no_more() {
         agents.may(&["get", what, "--all-namespaces"]);
     }
     agents.may(&["get", "node", "node-a"]);
-    for what in ["secrets", "configmaps", "services", "nodes", "serviceaccounts", "clusterroles"] {
+    for what in
+        ["secrets", "configmaps", "services", "nodes", "serviceaccounts", "clusterroles", "events"]
+    {
         agents.may_not(&["get", what, "--all-namespaces"]);
     }
     // What it lists and watches, it has no other use for.

@@ -29,7 +29,8 @@ impl Tenants {
             return known.clone();
         }
         // A port that was attached by hand has none.
-        let tenant = policy::tenant_of(policy, device).ok().flatten().map(Arc::from);
+        let tenant =
+            policy::port_at(policy, device).ok().and_then(|port| port.tenant()).map(Arc::from);
         self.known.insert(device.to_owned(), tenant.clone());
         tenant
     }

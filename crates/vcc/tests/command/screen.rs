@@ -167,10 +167,10 @@ fn what_limits_a_connection_under_a_policy_is_what_its_rule_says() {
         let guest = guest();
         let shared = SharedPolicy::open().expect("a policy");
         let policy = Policy::parse(CAPPED, "policy.toml").expect("a good one").policy;
-        shared.apply(&policy, &[(0, None)]).expect("applied");
+        shared.apply(&policy, &[(0, vcc_policy::Affiliation::default())]).expect("applied");
         let host = Host::open().expect("a host");
         let options = AttachOptions::default();
-        let admit = |index| shared.admit(index, &policy, None);
+        let admit = |index| shared.admit(index, &policy, vcc_policy::Affiliation::default());
         Port::attach_pinned_under(&host, "port", &options, admit).expect("attached");
         let (mut here, mut there) = connect(&guest);
         let [end, _] = ends(&here);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 use vcc_port::{AttachOptions, Host, Port, Result, SharedPolicy};
 
 use super::crowd::{Crowd, ports_of, wrong};
@@ -28,10 +28,10 @@ impl BusyHost {
         let host = Host::open()?;
         let policy = SharedPolicy::open()?;
         let rules = rules()?;
-        policy.apply(&rules, &tenants(devices.len()))?;
+        policy.apply(&rules, &affiliations(devices.len()))?;
         let options = AttachOptions::default();
         let attach = |device: &String| {
-            let admit = |index| policy.admit(index, &rules, None);
+            let admit = |index| policy.admit(index, &rules, Affiliation::default());
             Port::attach_pinned_under(&host, device, &options, admit).map(|(port, _)| port)
         };
         let ports = devices.iter().map(attach).collect::<Result<_>>()?;
@@ -42,7 +42,7 @@ impl BusyHost {
     /// Puts another edition of the policy in force, and brings all connections under it.
     pub fn apply(&self) -> Result<()> {
         self.ports.iter().try_for_each(|port| port.settle_flows().map(drop))?;
-        self.policy.apply(&rules()?, &tenants(self.ports.len()))?;
+        self.policy.apply(&rules()?, &affiliations(self.ports.len()))?;
         let judged = self.ports.iter().try_fold(0, |sum, port| Ok(sum + port.judge_flows()?))?;
         // One that a timer moves meanwhile may be visited twice.
         if judged < self.crowd.connections {
@@ -76,6 +76,6 @@ fn rules() -> Result<Policy> {
     Ok(Policy::parse(POLICY, "policy").map_err(|e| wrong(e.to_string()))?.policy)
 }
 
-fn tenants(ports: usize) -> Vec<(u32, Option<&'static str>)> {
-    (0..ports as u32).map(|index| (index, None)).collect()
+fn affiliations(ports: usize) -> Vec<(u32, Affiliation<'static>)> {
+    (0..ports as u32).map(|index| (index, Affiliation::default())).collect()
 }

@@ -19,6 +19,16 @@ impl<H: Host> State<H> {
     pub(in crate::agent) fn report(&mut self, now: Instant) {
         let troubles = self.lasting_troubles(now);
         self.host.troubles(troubles.clone());
+        let refused = self.edition.as_ref().map_or(&[][..], |it| &it.refused_choices);
+        self.refusals.send_if_modified(|before| {
+            let has_changed = before[..] != *refused;
+            if has_changed {
+                *before = refused.to_vec();
+            }
+            has_changed
+        });
+        let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        self.host.refused_choices(&refused);
         // The others are to know of a node that has no edition, and why.
         let is_early = now.duration_since(self.began) < FIRST_WORD;
         if self.edition.is_none() && troubles.is_empty() && is_early {
@@ -58,6 +68,7 @@ impl<H: Host> State<H> {
         let without_device = self.search.lasting(now);
         let edition = self.edition.as_ref();
         let not_read = edition.map_or(&[][..], |it| &it.not_read);
+        let refused = edition.map_or(&[][..], |it| &it.refused_choices);
         let problems: Vec<String> = self
             .refusals()
             .chain(usage.problems)
@@ -71,6 +82,9 @@ impl<H: Host> State<H> {
             policies_not_read: not_read.len() as u64,
             ports: usage.ports,
             pods_without_device: without_device.len() as u64,
+            pods_with_choice: edition.map_or(0, |it| it.followed_choices),
+            pods_with_refused_choice: refused.len() as u64,
+            refused_choices: refused.iter().map(ToString::to_string).collect(),
             flows: usage.flows,
             activity: self.activities.latest(),
             problem: problems.first().cloned().unwrap_or_default(),

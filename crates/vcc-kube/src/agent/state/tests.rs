@@ -20,6 +20,7 @@ struct Sheet {
     /// By UID of their pods.
     devices: BTreeMap<String, String>,
     applied: Vec<String>,
+    refused_choices: Vec<String>,
     /// Why it refuses every edition.
     refuses: Option<String>,
 }
@@ -49,6 +50,10 @@ impl Host for Paper {
 
     fn activity(&mut self) -> Vec<RuleActivity> {
         Vec::new()
+    }
+
+    fn refused_choices(&mut self, refused: &[String]) {
+        self.sheet().refused_choices = refused.to_vec();
     }
 
     fn troubles(&mut self, _troubles: Vec<String>) {}
@@ -87,7 +92,7 @@ impl TestAgent {
             memory,
             beginning,
             Watches::new(client, wake, troubles.clone(), NODE),
-            sender,
+            (sender, latest::channel(Vec::new()).0),
             troubles,
         );
         drop(entered);
@@ -141,6 +146,7 @@ fn pod(name: &str) -> Pod {
         namespace: "shop".to_owned(),
         name: name.to_owned(),
         labels: Labels::new(),
+        choice: Default::default(),
         addresses: vec!["10.0.0.1".parse().expect("an address")],
         host_network: false,
         has_ended: false,

@@ -4,7 +4,7 @@ use crate::scenario::PoolShare;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use vcc_fabric::HostId;
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 use vcc_port::{PoolUse, SharedPolicy};
 use vcc_results::result::PoolSeen;
 
@@ -24,9 +24,9 @@ impl Pools {
         let shared = SharedPolicy::unpinned().map_err(|e| e.to_string())?;
         let tenants: Vec<(u32, String)> =
             parts.iter().map(|(host, ..)| (*host as u32, tenant(*host))).collect();
-        let tenants: Vec<(u32, Option<&str>)> =
-            tenants.iter().map(|(port, tenant)| (*port, Some(tenant.as_str()))).collect();
-        shared.apply(&policy, &tenants).map_err(|e| e.to_string())?;
+        let ports: Vec<(u32, Affiliation<'_>)> =
+            tenants.iter().map(|(port, tenant)| (*port, Some(tenant.as_str()).into())).collect();
+        shared.apply(&policy, &ports).map_err(|e| e.to_string())?;
         Ok(Self { shared, windows })
     }
 

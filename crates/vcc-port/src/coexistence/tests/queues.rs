@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 
 use vcc_engine::Params;
+use vcc_policy::Affiliation;
 
 use super::*;
 use crate::{Host, SharedPolicy};
@@ -90,11 +91,11 @@ fn windows_below_one_segment_need_fq() {
             vcc_policy::Policy::parse(&text, "policy.toml").expect("a policy").policy
         };
         let host = Host::open().expect("a host");
-        shared.apply(&policy(0), &[(0, None)]).expect("applied");
+        shared.apply(&policy(0), &[(0, Affiliation::default())]).expect("applied");
         let admit = |_| Ok(());
         Port::attach_pinned_under(&host, PORT, &AttachOptions::default(), admit).expect("attached");
         assert!(is_lacking());
-        shared.apply(&policy(1), &[(0, None)]).expect("applied");
+        shared.apply(&policy(1), &[(0, Affiliation::default())]).expect("applied");
         assert!(!is_lacking());
     });
 }

@@ -1,6 +1,6 @@
 //! Connections that come to a port with their guest.
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 use vcc_testing::guest;
 
 use super::talk::Talk;
@@ -163,7 +163,7 @@ fn the_policy_of_the_host_decides_what_becomes_of_it() {
         let apply = |text: &str| {
             let policy =
                 Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
-            shared.apply(&policy.policy, &[(0, None)]).expect("applied");
+            shared.apply(&policy.policy, &[(0, Affiliation::default())]).expect("applied");
         };
         let under = || {
             let host = Host::open().expect("a host");

@@ -1,6 +1,6 @@
 //! Ports under a policy. Policy, ports and connections outlive processes.
 
-use vcc_policy::Policy;
+use vcc_policy::{Affiliation, Policy};
 use vcc_testing::{Netns, guest};
 
 use super::talk::Talk;
@@ -31,7 +31,10 @@ fn policy_port_and_flows_outlive_their_process() {
         let mut talk = {
             let shared = SharedPolicy::open().expect("a policy");
             shared
-                .apply(&policy("[default]\nunderlay = \"dctcp\""), &[(INDEX, None)])
+                .apply(
+                    &policy("[default]\nunderlay = \"dctcp\""),
+                    &[(INDEX, Affiliation::default())],
+                )
                 .expect("new");
             let port = attach_under(&shared);
             let talk = Talk::begin(&netns);
@@ -46,7 +49,8 @@ fn policy_port_and_flows_outlive_their_process() {
         assert_eq!(shared.rule_names(1).expect("names"), ["default"]);
         assert_eq!(shared.epoch().expect("an epoch"), 1);
 
-        let next = shared.apply(&policy("[default]\nunderlay = \"cubic\""), &[(INDEX, None)]);
+        let next = shared
+            .apply(&policy("[default]\nunderlay = \"cubic\""), &[(INDEX, Affiliation::default())]);
         assert_eq!(next.expect("another"), 2);
         assert_eq!(port.judge_flows().expect("judged"), 1);
         let state = port.flows().expect("flows")[0].state;
@@ -74,6 +78,7 @@ fn the_tables_judge_as_the_policy_does() {
         );
         let at = |guest: &str, peer: &str, vlan, role| vcc_policy::Connection {
             tenant: Some("acme".to_owned()),
+            class: None,
             guest: guest.parse().expect("an end"),
             peer: peer.parse().expect("an end"),
             vlan,
@@ -84,7 +89,7 @@ fn the_tables_judge_as_the_policy_does() {
         assert!(shared.judge(INDEX, &any).expect("read").is_none(), "nothing was applied yet");
         // Either edition.
         for _ in 0..2 {
-            shared.apply(&policy, &[(INDEX, Some("acme"))]).expect("applied");
+            shared.apply(&policy, &[(INDEX, Some("acme").into())]).expect("applied");
             for peer in ["10.1.2.3:443", "10.2.2.3:443", "192.0.2.9:1", "[::ffff:10.1.2.3]:1"] {
                 for (guest, vlan, role) in [
                     ("192.0.2.1:80", Some(5), Server),
@@ -134,7 +139,7 @@ fn programs_are_replaced_under_a_connection_that_depends_on_them() {
         let netns = guest();
         let shared = SharedPolicy::open().expect("a policy");
         shared
-            .apply(&policy("[default]\nunderlay = \"dctcp\""), &[(INDEX, None)])
+            .apply(&policy("[default]\nunderlay = \"dctcp\""), &[(INDEX, Affiliation::default())])
             .expect("applied");
         drop(attach_under(&shared));
         let mut talk = Talk::begin(&netns);
@@ -168,7 +173,7 @@ fn pooled() -> (SharedPolicy, Port, Netns, Talk) {
     let shared = SharedPolicy::open().expect("a policy");
     let text = "[[ports]]\ndevice = \"port\"\n[[pools]]\nname = \"p\"\nwindow = \"100K\"\n\
                 [default]\nunderlay = \"dctcp\"\npool = \"p\"";
-    shared.apply(&policy(text), &[(INDEX, None)]).expect("applied");
+    shared.apply(&policy(text), &[(INDEX, Affiliation::default())]).expect("applied");
     let port = attach_under(&shared);
     let mut talk = Talk::begin(&netns);
     talk.goes_on();

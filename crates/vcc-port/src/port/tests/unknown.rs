@@ -99,7 +99,7 @@ fn the_time_that_is_left_is_that_of_the_ports_rules() {
                          [[ports]]\ndevice = \"b*\"\ntenant = \"bolt\"\n";
             let policy = Policy::parse(&format!("{ports}{rules}"), "policy.toml");
             let policy = policy.unwrap_or_else(|wrong| panic!("{wrong}")).policy;
-            shared.apply(&policy, &[(0, Some("acme"))]).expect("applied");
+            shared.apply(&policy, &[(0, Some("acme").into())]).expect("applied");
         };
         let of_bolt = "[[rules]]\nname = \"b\"\ntenant = \"bolt\"\npolice = true\n\
                        guest_ecn = \"override\"\n";

@@ -110,7 +110,7 @@ fn obey(terms: Terms, card: &Card, promises: &mut Promises) -> String {
 fn terms(policy: &Policy, port: &PortSelector, text: String) -> Terms {
     let buffer = port.buffer().unwrap_or_default();
     Terms {
-        rules: policy::rules_of(policy, port.tenant()),
+        rules: policy::rules_of(policy, port.affiliation()),
         buffer: BufferSpec { size_bytes: buffer.size_bytes, policy: buffer.policy },
         max_flows: port.max_flows(),
         text,

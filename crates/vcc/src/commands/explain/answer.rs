@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use vcc_command::output;
 use vcc_daemon::ClientError;
-use vcc_policy::{Connection, Explanation, Miss, Policy};
+use vcc_policy::{Affiliation, Connection, Explanation, Miss, Policy, PortSelector};
 use vcc_port::{Judgement, Port, Property, SharedPolicy};
 
 use super::Arguments;
@@ -55,11 +55,10 @@ impl Rules {
     ) -> anyhow::Result<Answer> {
         match self {
             Self::Policy(policy) => {
-                let tenant = match device {
-                    Some(device) => policy::tenant_of(policy, device)?,
-                    None => connection.tenant.clone(),
+                let connection = match device {
+                    Some(device) => at_port(connection, policy::port_at(policy, device)?),
+                    None => connection,
                 };
-                let connection = Connection { tenant, ..connection };
                 Ok(Answer::Rule(policy.explain(&connection)))
             }
             Self::Kernel(_) if connection.tenant.is_some() => bail!(
@@ -90,8 +89,11 @@ impl Rules {
         match self {
             // A file may not name the port.
             Self::Policy(policy) if device.is_none() && connection.tenant.is_none() => {
-                let tenant = policy::tenant_of(policy, port).ok().flatten();
-                self.of_any(Connection { tenant, ..connection }, None)
+                let connection = match policy::port_at(policy, port) {
+                    Ok(port) => at_port(connection, port),
+                    Err(_) => connection,
+                };
+                self.of_any(connection, None)
             }
             Self::Kernel(shared) if connection.tenant.is_none() => match live.index {
                 Some(index) => judged(shared, index, port, &connection),
@@ -106,6 +108,11 @@ impl Rules {
             _ => self.of_any(connection, device),
         }
     }
+}
+
+fn at_port(connection: Connection, port: &PortSelector) -> Connection {
+    let Affiliation { tenant, class } = port.affiliation();
+    Connection { tenant: tenant.map(str::to_owned), class: class.map(str::to_owned), ..connection }
 }
 
 impl Answer {
@@ -182,7 +189,7 @@ fn judged(
 /// The tables do not have what the rule admits instead.
 fn reason(property: Property, port: &str, connection: &Connection) -> String {
     let value = match property {
-        Property::Tenant => format!("tenant is that of {port}"),
+        Property::Port => format!("tenant and class are those of {port}"),
         Property::Peer => format!("peer is {}", connection.peer.ip().to_canonical()),
         Property::GuestPort => format!("guest port is {}", connection.guest.port()),
         Property::PeerPort => format!("peer port is {}", connection.peer.port()),

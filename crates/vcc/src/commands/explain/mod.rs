@@ -76,7 +76,8 @@ impl Arguments {
             Role::Client => (self.source, self.destination),
             Role::Server => (self.destination, self.source),
         };
-        Connection { tenant: self.tenant.clone(), guest, peer, vlan: self.vlan, role }
+        let tenant = self.tenant.clone();
+        Connection { tenant, class: None, guest, peer, vlan: self.vlan, role }
     }
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use vcc_command::output;
 use vcc_daemon::{Client, PolicyInForce, RuntimeDir, counted, read_policy};
-use vcc_policy::{Policy, Problem};
+use vcc_policy::{Policy, PortSelector, Problem};
 
 pub use rules::rules_of;
 pub use show::report;
@@ -90,8 +90,8 @@ pub fn complain(problems: &[Problem]) {
     }
 }
 
-/// The tenant of the port at a device.
-pub fn tenant_of(policy: &Policy, device: &str) -> anyhow::Result<Option<String>> {
+/// The port at a device.
+pub fn port_at<'a>(policy: &'a Policy, device: &str) -> anyhow::Result<&'a PortSelector> {
     let port = match vcc_view::socket_of(device) {
         Some(socket) => policy.port_of_domain(&socket, device).with_context(|| {
             if socket.is_empty() {
@@ -107,5 +107,5 @@ pub fn tenant_of(policy: &Policy, device: &str) -> anyhow::Result<Option<String>
             })?
         }
     };
-    Ok(port.tenant().map(str::to_owned))
+    Ok(port)
 }

@@ -35,6 +35,7 @@ fn ports(policy: &Policy) -> Option<Table> {
     let names = [
         ("PORTS", Left),
         ("TENANT", Left),
+        ("CLASS", Left),
         ("GUEST", Left),
         ("MAX-FLOWS", Right),
         ("BUFFER", Right),
@@ -49,6 +50,7 @@ fn ports(policy: &Policy) -> Option<Table> {
         table.row([
             port.pattern().to_owned(),
             shown(port.tenant().map(str::to_owned)),
+            shown(port.affiliation().class.map(str::to_owned)),
             shown(port.guest().map(str::to_owned)),
             port.max_flows().to_string(),
             shown(buffer.map(|buffer| size::display(buffer.size_bytes))),

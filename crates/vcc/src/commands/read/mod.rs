@@ -266,11 +266,11 @@ fn treatment(arguments: &Arguments, policy: Option<&Policy>) -> anyhow::Result<T
         params.0.underlay = arguments.underlay.number();
         return Ok(Treatment::from_params(params));
     };
-    let tenant = match &arguments.device {
-        Some(device) => policy::tenant_of(policy, device)?,
-        None => arguments.tenant.clone(),
+    let port = match &arguments.device {
+        Some(device) => policy::port_at(policy, device)?.affiliation(),
+        None => arguments.tenant.as_deref().into(),
     };
-    Ok(Treatment::from_rules(policy::rules_of(policy, tenant.as_deref())))
+    Ok(Treatment::from_rules(policy::rules_of(policy, port)))
 }
 
 fn replay(arguments: &Arguments, treatment: &Treatment) -> Replay {

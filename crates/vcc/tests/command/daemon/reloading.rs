@@ -69,7 +69,7 @@ fn a_live_connection_is_explained_by_the_rule_that_it_is_under() {
         let by_kernel = place.vcc(&line);
         assert!(by_kernel.stderr.contains("the rules in the kernel do"), "{}", by_kernel.stderr);
         let output = by_kernel.stdout;
-        let miss = "rule 1 `theirs` does not match:\n    tenant is that of port, which it does not admit\n";
+        let miss = "rule 1 `theirs` does not match:\n    tenant and class are those of port, which it does not admit\n";
         assert!(output.starts_with(miss), "{output}");
         let matches =
             "rule 2 `ours` matches:\n    the fabric sees dctcp, under any congestion control";

@@ -1,5 +1,6 @@
 //! `vcc run --kubernetes`, with Kubernetes' own API server. Network namespaces play pods.
 
+mod choices;
 mod devices;
 mod floods;
 mod grants;
