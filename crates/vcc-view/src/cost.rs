@@ -72,29 +72,18 @@ impl Counting {
     }
 }
 
-impl CostWatch {
-    pub fn begin(ports: &[Source]) -> Self {
-        Self { at: Instant::now(), begun: ports.iter().map(Reading::of).collect() }
-    }
-
-    /// Since it began, of the same ports; None where it is not known.
-    pub fn end(&self, ports: &[Source]) -> Vec<Option<Cost>> {
-        let passed = self.at.elapsed();
-        let cost =
-            |(before, port): (&Option<Reading>, _)| (*before)?.until(Reading::of(port)?, passed);
-        self.begun.iter().zip(ports).map(cost).collect()
-    }
-}
-
 impl Watch for CostWatch {
     type Seen = Cost;
 
     fn begin(ports: &[Source]) -> Self {
-        Self::begin(ports)
+        Self { at: Instant::now(), begun: ports.iter().map(Reading::of).collect() }
     }
 
     fn end(&self, ports: &[Source]) -> Vec<Option<Cost>> {
-        self.end(ports)
+        let passed = self.at.elapsed();
+        let cost =
+            |(before, port): (&Option<Reading>, _)| (*before)?.until(Reading::of(port)?, passed);
+        self.begun.iter().zip(ports).map(cost).collect()
     }
 }
 

@@ -67,4 +67,5 @@ pub use sums::Sums;
 pub use value::{Unit, Value};
 pub use vcc_domain::PoolUse;
 pub use vcc_vcpu::Shares;
+pub use watch::Watch;
 pub use words::Words;

@@ -7,7 +7,8 @@ use vcc_command::{output, seconds};
 use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{
-    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, Work, cell,
+    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, Watch,
+    Work, cell,
 };
 
 use super::sweep;

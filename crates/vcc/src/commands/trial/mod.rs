@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use vcc_command::{output, seconds};
 use vcc_daemon::OF_CLUSTER;
 use vcc_view::trial::Tally;
-use vcc_view::{Cost, CostWatch, Counting, Once};
+use vcc_view::{Cost, CostWatch, Counting, Once, Watch};
 
 use super::sources_of;
 use super::tenants::Tenants;
