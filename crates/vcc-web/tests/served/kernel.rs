@@ -56,7 +56,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
         let guest = guest();
         let shared = SharedPolicy::unpinned().expect("a policy");
         let first = policy(POLICY);
-        shared.apply(&first, &[(3, Some("acme"))]).expect("applied");
+        shared.apply(&first, &[(3, Some("acme").into())]).expect("applied");
         let port = Port::attach_under(&shared, 3, DEVICE, &AttachOptions::default());
         let port = Source::from(port.expect("attached"));
         let talking = talk(&guest);
@@ -87,7 +87,7 @@ fn ports_rules_pools_and_flows_are_what_the_kernel_has() {
 
         // The flow is not yet under the next edition; then it is brought under it.
         let second = policy(&POLICY.replace("\"web\"", "\"sites\""));
-        shared.apply(&second, &[(3, Some("acme"))]).expect("applied");
+        shared.apply(&second, &[(3, Some("acme").into())]).expect("applied");
         let flow = taken(&shared, &port, &second).flows[0].clone();
         assert_eq!((flow.rule.as_deref(), flow.is_current), (Some("web"), false));
         let Source::Kernel(in_kernel) = &port else { panic!("a port in the kernel") };
