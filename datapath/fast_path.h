@@ -14,6 +14,7 @@
 #include "fack.h"
 #include "rewrite.h"
 #include "gro_list.h"
+#include "guest_rate.h"
 #include "fast_parse.h"
 #include "wheel.h"
 #include "program_state.h"
@@ -59,7 +60,8 @@ VCC_APART int count_delays(uint32_t port, uint32_t fabric_us, uint32_t guest_us)
 /* May the port drop segments of an unknown connection (unknown_segment.h)? */
 static __always_inline bool may_reject_unknown(const struct vcc_port *port)
 {
-	return port->by_policy || rejects_unknown(&port->params);
+	return port->by_policy || rejects_unknown(&port->params) ||
+	       unknown_rate_bytes_per_ms(&port->params);
 }
 
 /* Sends a FACK beside a segment from the guest. */

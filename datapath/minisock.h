@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay at any age: a
- * table of a sixteenth of the flows', in which the least recently used gives way.
+ * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay at any age: in a
+ * table, the least recently used gives way. Connections that were open have a table of a sixteenth
+ * of the flows', and those that never were another one, of a quarter of that: a flood of SYNs at
+ * one port costs no open connection of another its minisock.
  */
 #ifndef VCC_DATAPATH_MINISOCK_H
 #define VCC_DATAPATH_MINISOCK_H
@@ -16,6 +18,13 @@ struct {
 	__type(key, uint64_t);	    /* flow_tag.h */
 	__type(value, struct vcc_minisock);
 } minisocks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384); /* overridden before loading */
+	__type(key, uint64_t);	    /* flow_tag.h */
+	__type(value, struct vcc_minisock);
+} half_open_minisocks SEC(".maps");
 
 /* Its `check` is that of no connection. */
 static const struct vcc_minisock no_minisock = {};
@@ -35,9 +44,13 @@ static __always_inline struct vcc_minisock *minisock_of(const struct vcc_key *ke
 
 	if (!host || !host->has_minisocks)
 		return 0;
+	uint64_t check = minisock_check(key, tag, port);
 	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
 
-	return m && m->check == minisock_check(key, tag, port) ? m : 0;
+	if (m && m->check == check)
+		return m;
+	m = bpf_map_lookup_elem(&half_open_minisocks, &tag);
+	return m && m->check == check ? m : 0;
 }
 
 /* The connection has a flow again. */
@@ -46,6 +59,23 @@ static __noinline void minisock_drop(const struct vcc_key *key)
 	uint64_t tag = flow_tag(key);
 
 	bpf_map_delete_elem(&minisocks, &tag);
+	bpf_map_delete_elem(&half_open_minisocks, &tag);
+}
+
+/* Puts a minisock into a table. */
+static __always_inline int minisock_put(void *table, uint64_t tag, const struct vcc_flow *f,
+					uint64_t check)
+{
+	/* Filled in place, to save stack; `check` comes last. */
+	if (bpf_map_update_elem(table, &tag, &no_minisock, BPF_ANY))
+		return -1;
+	struct vcc_minisock *m = bpf_map_lookup_elem(table, &tag);
+
+	if (!m)
+		return -1;
+	minisock_keep(m, f);
+	*(volatile uint64_t *)&m->check = check;
+	return 0;
 }
 
 /* A held flow is about to be forgotten. A failure leaves the connection unknown, as without this.
@@ -62,18 +92,12 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 	if (!p || !leaves_minisock(f, p))
 		return 0;
 	uint64_t tag = flow_tag(key);
+	uint64_t check = minisock_check(key, tag, port);
+	int err = has_been_open(f) ? minisock_put(&minisocks, tag, f, check)
+				   : minisock_put(&half_open_minisocks, tag, f, check);
 
-	/* Filled in place, to save stack; `check` comes last. */
-	if (bpf_map_update_elem(&minisocks, &tag, &no_minisock, BPF_ANY))
-		return -1;
-	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
-
-	if (!m)
-		return -1;
-	minisock_keep(m, f);
-	*(volatile uint64_t *)&m->check = minisock_check(key, tag, port);
-	host->has_minisocks = true;
-	return 0;
+	host->has_minisocks |= !err;
+	return err;
 }
 
 #endif

@@ -150,7 +150,9 @@ static __always_inline int carry_out(struct __sk_buff *skb, enum direction dir, 
 	if (a->verdict == VCC_CONSUME)
 		return VERDICT_DROP;
 	if (a->verdict == VCC_DROP) {
-		count(port, a->police ? COUNT_POLICED : COUNT_DROPPED);
+		count(port, a->police == POLICED_UNKNOWN ? COUNT_UNKNOWN_DROPPED
+			    : a->police			 ? COUNT_POLICED
+							 : COUNT_DROPPED);
 		return VERDICT_DROP;
 	}
 	if (is_inside(fr) ? rewrite_inside(skb, fr, s, a, dir) : rewrite(skb, dir, fr, s, a)) {

@@ -4,10 +4,8 @@
 #define VCC_ACTIVE_OPEN_H
 
 #include "path.h"
-#include "policing.h"
 #include "pool.h"
 #include "syn.h"
-#include "unknown_connection.h"
 
 VCC_INLINE uint16_t ask_accecn(uint32_t flags, uint32_t accecn)
 {
@@ -156,34 +154,6 @@ VCC_INLINE bool expects_ours(const struct vcc_flow *f, const struct vcc_segment 
 	uint32_t accecn = (s->options & OPT_HELLO) ? 0 : SYN_ACCECN_ASKED;
 
 	return f->syn_flags & (FLOW_HELLO_OFFERED | accecn);
-}
-
-/*
- * Does a segment of the guest acknowledge a SYN-ACK that did not pass? The peer's segments reach
- * the guest by another card, or by a balancer's direct return. The port knows neither the peer's
- * window nor what it has acknowledged, so it can limit nothing.
- */
-VCC_INLINE bool is_unanswered(const struct vcc_flow *f, const struct vcc_segment *s)
-{
-	return f->stage == STAGE_SYN_SENT && (s->flags & (TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK;
-}
-
-/*
- * The data of such a connection takes the fabric as that of an unknown one does. It is judged like
- * that, but without a grace: the connection is not older than the port.
- */
-VCC_INLINE bool unanswered_from_guest(struct vcc_flow *f, const struct vcc_params *p,
-				      const struct vcc_segment *s, struct vcc_action *a)
-{
-	if (!is_unanswered(f, s))
-		return false;
-	a->one_direction = !(f->sends & SENDS_UNANSWERED);
-	f->sends |= SENDS_UNANSWERED;
-	if (s->payload_bytes && is_policed(f, p) && rejects_unknown(p)) {
-		count_policed(f);
-		drop_policed(a);
-	}
-	return true;
 }
 
 /* Applies a SYN-ACK that the guest may accept. The last one before the guest's ACK holds. */

@@ -60,6 +60,15 @@ VCC_INLINE bool is_rate_capped(const struct vcc_flow *f, const struct vcc_params
 	return p->guest_rate_cap_bytes_per_ms && p->police && is_controlled(f) && imposes(f, p);
 }
 
+/*
+ * The rate that binds data of a connection that the port does not know, in bytes a ms; 0: none.
+ * Such data passes during the grace of its port, or where the rule says so (unknown_connection.h).
+ */
+VCC_INLINE uint32_t unknown_rate_bytes_per_ms(const struct vcc_params *p)
+{
+	return p->police && p->mode == MODE_ENFORCE ? p->guest_rate_cap_bytes_per_ms : 0;
+}
+
 /* Called after the engine, of a segment from the guest that passes: does it exceed the rate? */
 VCC_INLINE bool exceeds_guest_rate(uint64_t *full_ns, const struct vcc_flow *f,
 				   const struct vcc_params *p, const struct vcc_segment *s,

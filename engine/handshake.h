@@ -12,6 +12,7 @@
 
 #include "active_open.h"
 #include "mptcp.h"
+#include "one_direction.h"
 #include "passive_open.h"
 #include "signed_connection.h"
 

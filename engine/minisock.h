@@ -62,6 +62,12 @@ VCC_INLINE bool leaves_minisock(const struct vcc_flow *f, const struct vcc_param
 	return f->stage != STAGE_NONE && (is_kept(f) || rejects) && !is_refused && !is_over;
 }
 
+/* Has the handshake completed at some time? That of a guest that has moved here has. */
+VCC_INLINE bool has_been_open(const struct vcc_flow *f)
+{
+	return f->settled || f->stage == STAGE_ESTABLISHED;
+}
+
 VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 {
 #define KEEP(field) m->field = f->field;

@@ -203,6 +203,7 @@ VCC_INLINE void start_answer(struct vcc_flow *f, const struct vcc_segment *s)
 	start_sequence(f, s->seq, segment_end(s), s->now_us);
 	f->flags &= ~(uint32_t)FLOW_WINDOW_SHOWN;
 	f->window_shown = 0;
+	f->sends &= (uint8_t)~SENDS_UNANSWERED;
 	/* Another SYN-ACK than the one before, as of a listener that has restarted. */
 	rtt_cancel(f);
 	rtt_start(f, s->seq + 1, (uint32_t)s->now_us);
@@ -264,35 +265,6 @@ VCC_INLINE void synack_from_guest(struct vcc_flow *f, const struct vcc_params *p
 	hello_accept(f, s, a);
 	if (!again)
 		accecn_offer(f, s, a);
-}
-
-/*
- * A segment of the peer that has the guest's SYN-ACK, which did not pass: the guest answers by
- * another card, or a balancer's server answers the client (direct return). The guest reads windows
- * at the scale that the SYN has shown it, and the port knows too little to impose one.
- *
- * Scaled, the first window is smaller than the SYN's, which is not (RFC 7323, 2.2). Unscaled, it
- * may not be, because a receiver does not shrink its window (RFC 9293, 3.8.6): then the guest has
- * declined the option.
- */
-VCC_INLINE void unanswered_to_guest(struct vcc_flow *f, const struct vcc_segment *s,
-				    struct vcc_action *a)
-{
-	if (f->stage != STAGE_SYN_RECEIVED ||
-	    (f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST)) || !(s->flags & TCP_ACK))
-		return;
-	if (!(f->flags & FLOW_WINDOW_SHOWN)) {
-		/* Only the peer's next segments may say it. */
-		if (s->seq - f->rcv_nxt > UINT16_MAX)
-			return;
-		f->flags |= FLOW_WINDOW_SHOWN;
-		if (s->window >= f->window_shown)
-			f->flags &= ~(uint32_t)FLOW_WSCALE;
-		a->one_direction = true;
-	}
-	note_seen(f, s);
-	if (f->flags & FLOW_WSCALE)
-		a->window = window_translate(f, s->window);
 }
 
 /* The peer's ACK that completes the handshake of a passive open. */

@@ -43,7 +43,7 @@ VCC_INLINE void count_policed(struct vcc_flow *f)
 VCC_INLINE void drop_policed(struct vcc_action *a)
 {
 	a->verdict = VCC_DROP;
-	a->police = true;
+	a->police = POLICED_WINDOW;
 }
 
 /*

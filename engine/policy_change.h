@@ -85,6 +85,8 @@ VCC_INLINE bool depends_on_translation(const struct vcc_flow *f)
 {
 	switch (f->stage) {
 	case STAGE_SYN_SENT:
+		/* The SYN-ACK that would show the guest a scale has reached it another way. */
+		return !(f->sends & SENDS_UNANSWERED);
 	case STAGE_SYN_RECEIVED:
 		return true;
 	case STAGE_ESTABLISHED:

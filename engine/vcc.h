@@ -127,6 +127,13 @@ enum vcc_emit {
 	EMIT_FACK,  /* send a FACK beside the segment: its header with the option and ack - 1 */
 };
 
+/* Why policing drops a segment. */
+enum vcc_policed {
+	POLICED_NOT = 0,
+	POLICED_WINDOW,	 /* it exceeds the window, or a rate */
+	POLICED_UNKNOWN, /* its window is unknown (one_direction.h) */
+};
+
 /* The values that the shell writes into the segment, and what else it does. */
 struct vcc_action {
 	uint8_t verdict; /* enum vcc_verdict */
@@ -136,7 +143,7 @@ struct vcc_action {
 	uint8_t strip;	 /* bool: remove our options, and a SYN's MPTCP options */
 	uint8_t emit;	 /* enum vcc_emit */
 	uint8_t hello;	 /* enum vcc_hello, with EMIT_HELLO */
-	uint8_t police;	 /* bool: dropped because it exceeds the window */
+	uint8_t police;	 /* enum vcc_policed */
 	uint8_t forged;	 /* bool: it carried forged options or counters of ours */
 	uint8_t dupacks; /* vcc_deadline only: duplicate ACKs to send to the guest */
 	uint8_t update;	 /* vcc_deadline only, bool: send the guest a window update with `window` */
@@ -243,7 +250,7 @@ enum vcc_sends {
 	SENDS_LATE = 1 << 1,	   /* there is data of late_seq */
 	SENDS_FRAGMENTS = 1 << 2,  /* IP fragments (fragments.h) */
 	ASKED_AT_TICK = 1 << 3,	   /* asked_us is the time of the last tick (clock.h) */
-	SENDS_UNANSWERED = 1 << 4, /* ACKs of a SYN-ACK that did not pass (active_open.h) */
+	SENDS_UNANSWERED = 1 << 4, /* segments behind a SYN-ACK that did not pass */
 };
 
 /* Does the guest fill the rest of its window that is less than a segment? (runt.h) */

@@ -274,6 +274,17 @@ void vcc_native_cap_guest_rate(uint64_t *full_ns, struct vcc_flow *f, const stru
 	count_policed(f);
 }
 
+bool vcc_native_guest_rate_take(uint64_t *full_ns, uint32_t bytes_per_ms, uint32_t bytes,
+				uint64_t now_ns)
+{
+	return guest_rate_take(full_ns, bytes_per_ms, bytes, now_ns);
+}
+
+uint32_t vcc_native_unknown_rate_bytes_per_ms(const struct vcc_params *p)
+{
+	return unknown_rate_bytes_per_ms(p);
+}
+
 bool vcc_native_is_rate_capped(const struct vcc_flow *f, const struct vcc_params *p)
 {
 	return is_rate_capped(f, p);

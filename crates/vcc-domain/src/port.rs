@@ -550,11 +550,10 @@ impl Port {
                 Verdict::Pass
             }
             sys::VCC_DROP => {
-                let policed = action.police != 0;
-                self.core.counters.count(if policed {
-                    sys::COUNT_POLICED
-                } else {
-                    sys::COUNT_DROPPED
+                self.core.counters.count(match u32::from(action.police) {
+                    sys::POLICED_NOT => sys::COUNT_DROPPED,
+                    sys::POLICED_UNKNOWN => sys::COUNT_UNKNOWN_DROPPED,
+                    _ => sys::COUNT_POLICED,
                 });
                 Verdict::Drop
             }

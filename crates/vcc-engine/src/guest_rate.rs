@@ -1,5 +1,7 @@
 //! The rate of all connections of a guest, called after the engine as in the datapath.
 
+use std::num::NonZeroU32;
+
 use crate::{Action, FlowState, Params, Segment, native};
 
 /// A guest's bucket: when it is full again, in nanoseconds of the segments' clock.
@@ -28,6 +30,12 @@ impl GuestRate {
         unsafe {
             native::cap_guest_rate(&mut self.0, &mut flow.0, &params.0, segment, action);
         }
+    }
+
+    /// Takes bytes of a connection that the port does not know. False if they exceed the rate.
+    pub fn take(&mut self, bytes_per_ms: NonZeroU32, bytes: u32, now_ns: u64) -> bool {
+        // SAFETY: it points to a live number for the length of the call, and the divisor is not 0.
+        unsafe { native::guest_rate_take(&mut self.0, bytes_per_ms.get(), bytes, now_ns) }
     }
 
     /// When a connection's data may leave. A shell that holds segments keeps them until then.

@@ -54,7 +54,7 @@ pub use frames::{
 pub use guest_rate::{GuestRate, RateDue};
 pub use histogram::{Delays, Histogram};
 pub use hold::{Admission, Buffer, Hold};
-pub use limit::{Awaited, Limit, Phase, Repair, Untranslated, Unused};
+pub use limit::{Awaited, Elsewhere, Limit, Phase, Repair, Untranslated, Unused};
 pub use loaded::{Hooks, Loaded, Slot};
 pub use name::ParseNameError;
 pub use params::{Act, BufferPolicy, GuestEcn, Mode, OnFull, OnUnknown, Params, Receive};

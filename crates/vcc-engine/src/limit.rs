@@ -13,6 +13,8 @@ pub enum Limit {
     Closed,
     /// vcc computes no window for the flow.
     Untranslated(Untranslated),
+    /// The same, because segments of one end do not pass this port.
+    OneDirection(Elsewhere),
     /// Nothing is in flight.
     Idle {
         idle_us: u64,
@@ -67,12 +69,15 @@ pub enum Untranslated {
     Released,
     /// The guest's segments leave in IP fragments.
     Fragments,
-    /// The guest's segments do not pass this port.
-    OneDirection,
-    /// The peer's segments do not pass this port.
-    PeerElsewhere,
     GuestEcn,
     Underlay,
+}
+
+/// Whose segments do not pass this port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    Guest,
+    Peer,
 }
 
 /// How a loss is repaired.
@@ -125,6 +130,7 @@ names! {
     Handshake: "handshake",
     Closed: "closed",
     Untranslated: "untranslated",
+    OneDirection: "one-direction",
     Idle: "idle",
     Loss: "loss",
     Receiver: "receiver",
@@ -151,12 +157,15 @@ impl FlowState {
         let awaited = match self.stage.into() {
             sys::STAGE_NONE => Awaited::Syn,
             sys::STAGE_SYN_SENT if u32::from(self.sends) & sys::SENDS_UNANSWERED != 0 => {
-                return Some(Limit::Untranslated(Untranslated::PeerElsewhere));
+                return Some(Limit::OneDirection(Elsewhere::Peer));
             }
             sys::STAGE_SYN_SENT => Awaited::SynAck,
             sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_SYN_SEEN_GUEST) => Awaited::Ack,
-            sys::STAGE_SYN_RECEIVED if self.has(sys::FLOW_WINDOW_SHOWN) => {
-                return Some(Limit::Untranslated(Untranslated::OneDirection));
+            sys::STAGE_SYN_RECEIVED
+                if self.has(sys::FLOW_WINDOW_SHOWN)
+                    || u32::from(self.sends) & sys::SENDS_UNANSWERED != 0 =>
+            {
+                return Some(Limit::OneDirection(Elsewhere::Guest));
             }
             sys::STAGE_SYN_RECEIVED => Awaited::GuestSynAck,
             sys::STAGE_CLOSED => return Some(Limit::Closed),

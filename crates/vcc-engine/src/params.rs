@@ -1,6 +1,7 @@
 //! How connections are treated: the engine's parameters.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::{ParseNameError, Segment, Underlay, native, sys};
@@ -169,6 +170,12 @@ impl Params {
     pub fn drops_unknown(&self, segment: &Segment, attached_s: u32, now_s: u32) -> bool {
         // SAFETY: both point to live values of the C types for the length of the call.
         unsafe { native::drops_unknown(&self.0, segment, attached_s, now_s) }
+    }
+
+    /// The rate that binds data of connections that the port does not know, in bytes a ms; None: no rate.
+    pub fn unknown_rate_bytes_per_ms(&self) -> Option<NonZeroU32> {
+        // SAFETY: a live value of the C type.
+        NonZeroU32::new(unsafe { native::unknown_rate_bytes_per_ms(&self.0) })
     }
 
     /// Since when a rule of these parameters polices, for `policed_s`: the connections that it gets when

@@ -2,7 +2,7 @@
 //! guest reads its peer's windows.
 
 use crate::common::*;
-use vcc_engine::{FlowState, Limit, OnUnknown, Params, Untranslated, sys};
+use vcc_engine::{Action, Elsewhere, FlowState, Limit, OnUnknown, Params, sys};
 
 const MS_US: u64 = 1000;
 
@@ -177,20 +177,51 @@ fn the_peer_answers_by_another_card() {
         assert!(!is_dropped(&ack), "it has no data");
         for offset in [0, 400_000_000] {
             let data = conn.send(offset, 1000);
-            assert_eq!((is_dropped(&data), data.police != 0), (drops, drops));
+            let police = if drops { sys::POLICED_UNKNOWN } else { sys::POLICED_NOT };
+            assert_eq!((is_dropped(&data), u32::from(data.police)), (drops, police));
             assert_eq!(data.one_direction, 0);
             assert!(is_not_ect(&data));
         }
         assert_eq!(u32::from(conn.flow.policed), if drops { 2 } else { 0 });
         assert_eq!(
             conn.flow.limited_by(&conn.params, None, conn.now_us),
-            Limit::Untranslated(Untranslated::PeerElsewhere)
+            Limit::OneDirection(Elsewhere::Peer)
         );
+        assert!(!conn.flow.depends_on_translation(), "the guest was shown the peer's own scale");
         // It stays known as long as segments pass.
         conn.wait_us(9000 * MS_US);
         conn.send(0, 1000);
         conn.wait_us(9000 * MS_US);
         assert_eq!(conn.deadline().forget, 0);
+    }
+}
+
+/// The guest's SYN-ACK has left by another card, and its data passes this port.
+#[test]
+fn the_guest_goes_on_by_this_card() {
+    for (police, on_unknown) in [(0, OnUnknown::Drop), (1, OnUnknown::Pass), (1, OnUnknown::Drop)] {
+        let treatment = params(|p| (p.police, p.on_unknown) = (police, on_unknown.number()));
+        for peer_first in [false, true] {
+            let mut conn = Conn::new(treatment, 5);
+            let drops = police == 1 && on_unknown == OnUnknown::Drop;
+            conn.peer_syn(linux_syn().win(64_240));
+            let counted = |action: &Action| usize::from(action.one_direction != 0);
+            let mut count = 0;
+            if peer_first {
+                count += counted(&conn.guest_gets(conn.ack(0).win(63)));
+            }
+            for offset in [0, 1000] {
+                let data = conn.send(offset, 1000);
+                let police = if drops { sys::POLICED_UNKNOWN } else { sys::POLICED_NOT };
+                assert_eq!((is_dropped(&data), u32::from(data.police)), (drops, police));
+                count += counted(&data);
+            }
+            count += counted(&conn.guest_gets(conn.ack(2000).win(63)));
+            assert_eq!(count, 1, "it is counted once");
+            assert!(conn.flow.depends_on_translation(), "the guest was shown another scale");
+            let limit = conn.flow.limited_by(&conn.params, None, conn.now_us);
+            assert_eq!(limit, Limit::OneDirection(Elsewhere::Guest));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What limits a flow, in words; the engine decides it.
 
-use vcc_engine::{Awaited, Limit, Phase, Repair, Untranslated, Unused, sys};
+use vcc_engine::{Awaited, Elsewhere, Limit, Phase, Repair, Untranslated, Unused, sys};
 
 use crate::flow::FlowView;
 use crate::units;
@@ -23,6 +23,7 @@ pub fn text(limit: Limit) -> String {
         Limit::Handshake(awaited) => format!("handshake: {}", awaited_text(awaited)),
         Limit::Closed => "the connection is closed".into(),
         Limit::Untranslated(why) => format!("not by vcc: {}", untranslated_text(why)),
+        Limit::OneDirection(whose) => format!("not by vcc: {}", elsewhere_text(whose)),
         Limit::Idle { idle_us } => {
             let time = units::duration(idle_us as f64);
             format!("idle: the guest has sent nothing for {time}")
@@ -74,14 +75,19 @@ fn untranslated_text(why: Untranslated) -> &'static str {
         Untranslated::Fragments => {
             "the guest's segments leave in IP fragments; only what the handshake negotiated is still translated"
         }
-        Untranslated::OneDirection => {
-            "one direction: the guest's answers take another path, so only its window's scale is translated"
-        }
-        Untranslated::PeerElsewhere => {
-            "one direction: the peer's answers take another path, so nothing limits the guest's data"
-        }
         Untranslated::GuestEcn => "the guest uses ECN itself, so vcc does not translate it",
         Untranslated::Underlay => "its underlay leaves it to the guest",
+    }
+}
+
+fn elsewhere_text(whose: Elsewhere) -> &'static str {
+    match whose {
+        Elsewhere::Guest => {
+            "one direction: the guest's answers take another path, so only its window's scale is translated"
+        }
+        Elsewhere::Peer => {
+            "one direction: the peer's answers take another path, so the port does not know what the guest may send"
+        }
     }
 }
 
@@ -155,12 +161,12 @@ mod tests {
                 "not by vcc: the guest's segments leave in IP fragments; only what the handshake negotiated is still translated",
             ),
             (
-                Limit::Untranslated(Untranslated::OneDirection),
+                Limit::OneDirection(Elsewhere::Guest),
                 "not by vcc: one direction: the guest's answers take another path, so only its window's scale is translated",
             ),
             (
-                Limit::Untranslated(Untranslated::PeerElsewhere),
-                "not by vcc: one direction: the peer's answers take another path, so nothing limits the guest's data",
+                Limit::OneDirection(Elsewhere::Peer),
+                "not by vcc: one direction: the peer's answers take another path, so the port does not know what the guest may send",
             ),
             (
                 Limit::Untranslated(Untranslated::GuestEcn),

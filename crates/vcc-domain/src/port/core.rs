@@ -259,13 +259,21 @@ impl Core {
         let segment = &parsed.segment;
         let now_s = seconds(self.now_ns);
         let attached_s = self.attached_ns.map_or(now_s, seconds);
-        let drops = |guest_opened| {
-            let (_, params) = self.treatments.judge(&parsed.key, guest_opened);
-            params.drops_unknown(segment, attached_s, now_s)
-        };
         let drains = self.treatments.single().0.mode == Mode::Drain.number();
-        let is_dropped =
-            direction == Direction::FromGuest && !drains && [true, false].into_iter().all(drops);
+        let may_drop = direction == Direction::FromGuest && !drains && segment.payload_bytes > 0;
+        let is_dropped = may_drop && {
+            let by = [true, false].map(|guest_opened| {
+                let (_, params) = self.treatments.judge(&parsed.key, guest_opened);
+                let rate_bytes_per_ms = params.unknown_rate_bytes_per_ms();
+                (params.drops_unknown(segment, attached_s, now_s), rate_bytes_per_ms)
+            });
+            let [(drops, rate), (also_drops, other_rate)] = by;
+            // What both do is done.
+            let rate = rate.zip(other_rate).map(|(one, other)| one.max(other));
+            let exceeds =
+                |bytes_per_ms| !self.rate.take(bytes_per_ms, segment.payload_bytes, self.now_ns);
+            drops && also_drops || rate.is_some_and(exceeds)
+        };
         let is_signed = u32::from(segment.options) & sys::OPT_SIGNED != 0;
         self.counters.count(match (is_dropped, is_signed) {
             (true, _) => sys::COUNT_UNKNOWN_DROPPED,

@@ -25,6 +25,8 @@ const NEIGHBOURS_MAX: u32 = 1 << 18;
 /// Of so many flows one may leave a minisock, but never fewer than the least; each takes 144 bytes.
 const MINISOCK_SHARE: u32 = 16;
 const MINISOCKS_LEAST: u32 = 1024;
+/// Of so many minisocks one may be of a connection that was never open.
+const HALF_OPEN_SHARE: u32 = 4;
 
 /// Room for flows.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +71,12 @@ pub(super) fn fresh(
     let mut open = open(policy, yardsticks, underlays)?;
     // Each flow is in a slot of its wheel, and may be half-open.
     let entries = room.entries();
+    let minisocks = (entries / MINISOCK_SHARE).max(MINISOCKS_LEAST);
     for (name, room) in [
         ("flows", entries),
         ("queued", 2 * entries),
-        ("minisocks", (entries / MINISOCK_SHARE).max(MINISOCKS_LEAST)),
+        ("minisocks", minisocks),
+        ("half_open_minisocks", minisocks / HALF_OPEN_SHARE),
         ("neighbours", entries.min(NEIGHBOURS_MAX)),
     ] {
         object::map(&mut open, name)?

@@ -168,7 +168,7 @@ impl Race {
 
     fn apply(shared: &SharedPolicy, which: usize) {
         let policy = Policy::parse(POLICIES[which], "policy").expect("valid").policy;
-        shared.apply(&policy, &[(0, None)]).expect("applied");
+        shared.apply(&policy, &[(0, None.into())]).expect("applied");
     }
 
     /// Both threads send, while this one changes the policy and visits all flows.

@@ -324,7 +324,7 @@ fn settling_waits_for_a_flow_that_a_cpu_holds() {
     const HELD_FOR: Duration = Duration::from_millis(50);
     let policy = |text: &str| Policy::parse(text, "policy").expect("valid").policy;
     let shared = SharedPolicy::unpinned().expect("a policy");
-    let apply = |text| shared.apply(&policy(text), &[(0, None)]).expect("applied");
+    let apply = |text| shared.apply(&policy(text), &[(0, None.into())]).expect("applied");
     apply("[default]\nunderlay = \"dctcp\"");
     let datapath = Datapath::load_under(&shared, 0, &AttachOptions::default()).expect("a datapath");
     let syn = Packet::syn(([198, 51, 100, 1], 1).into(), ([192, 0, 2, 1], 80).into());

@@ -194,7 +194,9 @@ fn a_rule_that_polices_counts_for_its_tenants_ports() {
                        [[ports]]\ndevice = \"b*\"\ntenant = \"bolt\"\n";
         let text = format!("{tenants}{rules}[default]\nunderlay = \"dctcp\"\n");
         let policy = Policy::parse(&text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
-        shared.apply(&policy.policy, &[(3, Some("acme")), (4, Some("bolt"))]).expect("applied");
+        shared
+            .apply(&policy.policy, &[(3, Some("acme").into()), (4, Some("bolt").into())])
+            .expect("applied");
     };
     let of_acme = "[[rules]]\nname = \"web\"\ntenant = \"acme\"\npeer_port = 80\npolice = true\n";
     apply(of_acme);

@@ -112,6 +112,30 @@ fn others_pass() {
     }
 }
 
+/// The cap of all the guest's connections binds those that the port does not know, too.
+#[test]
+fn what_passes_keeps_to_the_guests_rate() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let rate = |p: &mut sys::vcc_params| {
+        (p.on_unknown, p.guest_rate_cap_bytes_per_ms) = (OnUnknown::Pass.number(), 1);
+    };
+    let mut shells = Shells::new(&usually(policing(rate)));
+    let c = connection(false, 20_000);
+    let packet = Packet { payload: payload(1000), ..c.packet(FromGuest) };
+    let sent = (0..100).map(|_| send(&mut shells, FromGuest, &packet));
+    let counts = sent.fold([0, 0], |[passed, dropped], it| match it {
+        PASSES => [passed + 1, dropped],
+        DROPPED => [passed, dropped + 1],
+        other => panic!("{other:?}"),
+    });
+    // As long as anything is left of a burst of 65,536 bytes.
+    assert_eq!(counts, [66, 34]);
+    assert_eq!(send(&mut shells, FromGuest, &c.packet(FromGuest)), PASSES, "without data");
+    shells.assert_counted();
+}
+
 /// A full table would leave the connection unknown.
 #[test]
 fn a_connection_that_finds_no_room_is_refused() {
@@ -189,6 +213,39 @@ fn a_guest_that_resets_its_connections_gains_nothing() {
     assert!(dropped[1] > 0, "the first one gave way");
 }
 
+/// A flood of SYNs that nobody answers costs no connection that was open its record.
+#[test]
+fn a_flood_of_handshakes_spares_the_records_of_open_connections() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let params = policing(|p| p.idle_closed_ms = 1);
+    let options = AttachOptions { max_flows: MAX_FLOWS, ..usually(params) };
+    let datapath = Datapath::load(&options).expect("the datapath loads");
+    let run = |from: Direction, packet: &Packet| {
+        datapath.run(from.program(), &packet.frame(), 0).expect("it runs").return_value
+    };
+    let count = |counter| datapath.counters().expect("counters").get(counter);
+    let mut c = connection(false, 1);
+    for from in [FromGuest, ToGuest] {
+        let packet = if from == FromGuest { c.syn() } else { c.syn_ack() };
+        assert_eq!(run(from, &packet), NEXT);
+        c.sent(from, &packet);
+    }
+    assert_eq!(run(FromGuest, &c.packet(FromGuest)), NEXT);
+    assert_eq!(run(FromGuest, &Packet { flags: RST | ACK, ..c.packet(FromGuest) }), NEXT);
+    vcc_testing::eventually("the connection is forgotten", || {
+        datapath.usage().expect("usage").flows == 0
+    });
+    for guest_port in 2..=4 * OTHERS {
+        run(FromGuest, &connection(false, guest_port).syn());
+    }
+    assert!(count(counters::GAVE_WAY) > 8000, "{}", count(counters::GAVE_WAY));
+    let data = Packet { payload: payload(100), ..c.packet(FromGuest) };
+    assert_eq!(run(FromGuest, &data), NEXT);
+    assert_eq!(count(counters::REVIVED), 1);
+}
+
 /// Either end may have opened the connection, and a rule may leave one of the two alone.
 #[test]
 fn the_rule_of_the_connection_decides() {
@@ -200,7 +257,7 @@ fn the_rule_of_the_connection_decides() {
     let apply = |rules: &str| {
         let text = format!("[[ports]]\ndevice = \"*\"\n{rules}");
         let policy = Policy::parse(&text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
-        shared.apply(&policy.policy, &[(3, None)]).expect("applied");
+        shared.apply(&policy.policy, &[(3, None.into())]).expect("applied");
     };
     const POLICE: &str = "police = true\nguest_ecn = \"override\"\nunknown_grace = \"0s\"\n";
     apply(&format!(

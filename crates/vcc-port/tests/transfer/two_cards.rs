@@ -3,9 +3,9 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use vcc_engine::Params;
+use vcc_engine::{OnUnknown, Params};
 use vcc_policy::Order;
-use vcc_port::{AttachOptions, Netns, Port, counters};
+use vcc_port::{AttachOptions, Counter, Netns, Port, counters};
 use vcc_testing::{accept_detours, add_second_device, guest, ip, on_a_host, tc};
 use vcc_traffic::TcpCounters;
 
@@ -81,6 +81,35 @@ fn both_directions_are_of_one_port() {
                 assert!(port.usage().expect("usage").flows > 0);
             }
             assert_follows_all(&port);
+        }
+    });
+}
+
+/// Each card is a port of its own, which sees one direction.
+#[test]
+fn each_direction_is_of_another_port() {
+    on_a_host(|| {
+        let guest = two_cards();
+        let payload = payload(4 << 20);
+        for police in [false, true] {
+            let params = Params::with(|p| {
+                p.police = police.into();
+                p.unknown_grace_s = 0;
+                p.on_unknown = OnUnknown::Pass.number();
+            });
+            let options = AttachOptions::from_params(params);
+            let ports =
+                ["port", "second"].map(|device| Port::attach(device, &options).expect("attached"));
+            for guest_opens in [false, true] {
+                let (ours, theirs) = connect(&guest, guest_opens);
+                exchange(&ours, &theirs, &payload);
+            }
+            let counted = |counter: Counter| -> u64 {
+                ports.iter().map(|port| port.counters().expect("counters").get(counter)).sum()
+            };
+            // One that opens by its second card, and one whose answers leave by that.
+            assert_eq!(counted(counters::ONE_DIRECTION), 2);
+            assert_eq!([counters::POLICED, counters::UNKNOWN_DROPPED].map(counted), [0, 0]);
         }
     });
 }

@@ -204,7 +204,7 @@ fn connections_stay_under_the_policy_of_the_version_before() {
         let policy = Policy::parse(text, "policy.toml").unwrap_or_else(|wrong| panic!("{wrong}"));
         let mut two = Two::begin(|| {
             let shared = SharedPolicy::open().expect("a policy");
-            shared.apply(&policy.policy, &[(0, None), (1, None)]).expect("applied");
+            shared.apply(&policy.policy, &[(0, None.into()), (1, None.into())]).expect("applied");
             let host = Host::open().expect("a host");
             for device in ["port-a", "port-b"] {
                 let options = AttachOptions::default();

@@ -109,9 +109,9 @@ fn the_tables_judge_as_the_policy_does() {
         let found = shared.judge(INDEX, &at("192.0.2.1:81", "10.2.2.3:443", None, Server));
         let found = found.expect("read").expect("a rule");
         let (name, why) = &found.misses[1];
-        use crate::Property::{GuestPort, Peer, Tenant, Vlan};
+        use crate::Property::{GuestPort, Peer, Port as OfPort, Vlan};
         assert_eq!((name.as_str(), &why[..]), ("b", &[Peer, GuestPort, Vlan][..]));
-        assert_eq!(found.misses[0], ("a".to_owned(), vec![Tenant]));
+        assert_eq!(found.misses[0], ("a".to_owned(), vec![OfPort]));
         assert_eq!((found.pool, found.treatment.weight), (Some(policy.pools()[0].clone()), 3));
         shared.remove().expect("removed");
     });

@@ -125,6 +125,9 @@ impl DualRun {
 
     fn count_action(&mut self, action: &Action) {
         match u32::from(action.verdict) {
+            sys::VCC_DROP if u32::from(action.police) == sys::POLICED_UNKNOWN => {
+                self.count(counters::UNKNOWN_DROPPED);
+            }
             sys::VCC_DROP if action.police != 0 => self.count(counters::POLICED),
             sys::VCC_DROP => self.count(counters::DROPPED),
             _ => {}

@@ -93,6 +93,7 @@ fn the_datapath_finds_the_rule_that_the_file_says() {
             }
             let connection = Connection {
                 tenant: tenant.map(str::to_owned),
+                class: None,
                 guest: SocketAddr::new(guest, 1 + rng.below(8) as u16),
                 peer: SocketAddr::new(peer, 1 + rng.below(8) as u16),
                 vlan: [None, Some(1), Some(2)][rng.below(3) as usize],

@@ -35,7 +35,7 @@ impl Ruled {
 
     fn apply(&mut self, text: &str) {
         self.policy = parse(text);
-        self.shared.apply(&self.policy, &[(INDEX, self.tenant)]).expect("applied");
+        self.shared.apply(&self.policy, &[(INDEX, self.tenant.into())]).expect("applied");
     }
 
     fn send(&self, program: Program, packet: &Packet) -> Vec<u8> {
