@@ -21,6 +21,7 @@ mod recording;
 mod refusals;
 mod screen;
 mod seeing;
+mod several_hosts;
 mod stable;
 mod tracing;
 mod underlays;

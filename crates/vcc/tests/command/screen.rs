@@ -16,7 +16,7 @@ use crate::vcc;
 use crate::wire::{connect, ends, exchange};
 
 /// Sends from one end to the other for as long as `work` takes.
-fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce() -> T) -> T {
+pub fn while_sending<T>(from: &mut TcpStream, to: &mut TcpStream, work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _end = EndOnDrop(&is_over);

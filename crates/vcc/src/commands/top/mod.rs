@@ -1,8 +1,10 @@
 mod draw;
 mod history;
+mod hosts;
 mod keys;
 mod model;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -22,11 +24,38 @@ use model::Model;
 ///
 /// Shows rates, windows and limits of all connections, and the history of one. The bottom line lists
 /// keys; `?` explains all of them.
+///
+/// With --hosts, it shows a row for each of several hosts, and the busiest ports of all, as their daemons report
+/// them over HTTP (`vcc run --listen ADDRESS`). Without a terminal or with --json, it asks them once; the exit
+/// status is then 1 if one did not answer.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Ports to show [default: all]
     #[arg(value_name = "DEV")]
     devices: Vec<String>,
+
+    /// The hosts in FILE, one a line, instead of this one: ADDRESS, ADDRESS:PORT, a name, or the path of a
+    /// socket that leads to the daemon's port; `#` begins a comment
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["devices", "FilterArguments"], help_heading = "Several hosts")]
+    hosts: Option<PathBuf>,
+
+    /// Print JSON, once
+    #[arg(long, requires = "hosts", help_heading = "Several hosts")]
+    json: bool,
+
+    /// How long a host may take to answer
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = seconds::up_to_a_minute, requires = "hosts", help_heading = "Several hosts")]
+    timeout: Duration,
+
+    /// How many of the busiest ports to show
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        requires = "hosts",
+        help_heading = "Several hosts"
+    )]
+    busiest: usize,
 
     #[command(flatten)]
     filter: Box<FilterArguments>,
@@ -45,6 +74,15 @@ const INSTEAD: &str = "`vcc flows --watch` prints the same, table after table";
 const FIRST: Duration = Duration::from_millis(300);
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &arguments.hosts {
+        return hosts::run(&hosts::Options {
+            file,
+            json: arguments.json,
+            interval: arguments.interval,
+            timeout: arguments.timeout,
+            busiest: arguments.busiest,
+        });
+    }
     let mut sampler = Sampler::new(&arguments.devices).with_cpus().with_costs();
     let mut tenants = Tenants::ask();
     let mut model = Model::new(arguments.filter.filter(), arguments.sort.sort());

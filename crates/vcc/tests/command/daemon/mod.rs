@@ -53,6 +53,11 @@ impl Place {
         fs::rename(next, self.config()).expect("a file");
     }
 
+    /// For `--hosts HOSTS`.
+    pub(crate) fn write_hosts(&self, hosts: &str) {
+        fs::write(self.path("hosts"), hosts).expect("a file");
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -78,7 +83,9 @@ impl Place {
     /// A run of the command, with FILE in its arguments as the policy's.
     pub(crate) fn vcc(&self, arguments: &str) -> CommandOutput {
         let file = self.config();
+        let hosts = self.path("hosts");
         let arguments = arguments.replace("FILE", file.to_str().expect("UTF-8"));
+        let arguments = arguments.replace("HOSTS", hosts.to_str().expect("UTF-8"));
         self.command().args(arguments.split_whitespace()).output().expect("the command").into()
     }
 

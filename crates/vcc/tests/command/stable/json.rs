@@ -26,7 +26,7 @@ fn json_of_commands() {
         ip("link add taken type veth peer name taken-guest");
         vcc("attach taken").well();
         let place = Place::new("stable", POLICY);
-        let daemon = place.run_at("192.0.2.2:0");
+        let daemon = place.run_at("192.0.2.2:9644");
         daemon.is_ready();
         let (mut one, mut other) = connect(&guest);
         exchange(&mut one, &mut other);
@@ -57,6 +57,11 @@ fn json_of_commands() {
         let both = vcc(&format!("read --both {0} {0} --json", file.display())).well();
         shape.add("`vcc read --both --json`", &serde_json::from_str(&both).expect("JSON"));
         std::fs::remove_file(&file).expect("removed");
+        place.write_hosts("192.0.2.2\n192.0.2.2:1\n");
+        let output = place.vcc("top --hosts HOSTS --json");
+        let hosts = serde_json::from_str(&output.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}", output.stderr));
+        shape.add("`vcc top --hosts FILE --json`", &hosts);
         for request in ["status", "policy", "apply"] {
             let answer = asked(place.connect(), &format!("{{\"request\":\"{request}\"}}"));
             shape.add(&format!("control:{request}"), &answer);
