@@ -22,7 +22,7 @@ use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
-use crate::records::{Recording, RecordsOptions};
+use crate::records::{self, Recording, RecordsOptions};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
@@ -63,11 +63,13 @@ pub fn run(options: Options) -> Result<()> {
     let asked = move |request, answer| send(Event::Asked { request, answer });
     let abuse = control::listen(&options.runtime_dir, asked)?;
     let since = SystemTime::now();
-    let board = Board::new(since);
+    let records = options.records.as_ref().map(records::State::new);
+    let board = Board::new(since, records.clone());
     let web = start_web(&options, &board, &abuse)?;
     let source_of_records = http::Source { board: board.clone(), abuse: abuse.clone() };
-    let records = options.records.as_ref().map(|it| Recording::start(it, source_of_records));
-    let records = records.transpose()?;
+    let recording = options.records.as_ref().zip(records.as_ref());
+    let recording = recording.map(|(it, state)| Recording::start(it, state, source_of_records));
+    let recording = recording.transpose()?;
     let mut heartbeat = Heartbeat::new();
     // The agent's first request waits until there are ports to apply it to.
     let early = if has_inherited { Some(Ports::adopt(&mut heartbeat)?) } else { None };
@@ -101,6 +103,7 @@ pub fn run(options: Options) -> Result<()> {
         heartbeat,
         board,
         web,
+        _recording: recording,
         records,
         is_waiting,
         cluster,
@@ -230,7 +233,8 @@ struct Daemon {
     /// Stops when dropped.
     web: Option<Server>,
     /// Ends when dropped.
-    records: Option<Recording>,
+    _recording: Option<Recording>,
+    records: Option<records::State>,
     /// Where policies come from a cluster.
     cluster: Option<Agent>,
     /// The cluster has not sent a policy yet: existing ports keep the one that they are under.
@@ -483,13 +487,10 @@ impl Daemon {
             rejected_requests: self.abuse.count(),
             tables_bytes: self.ports.host().tables_bytes().ok(),
             listen: self.web.as_ref().map(Server::address),
-            records: self.options.records.as_ref().zip(self.records.as_ref()).map(
-                |(options, recording)| RecordsStatus {
-                    target: options.target.to_string(),
-                    written: recording.written(),
-                    lost: recording.lost(),
-                },
-            ),
+            records: self.records.as_ref().map(|records| {
+                let vcc_web::snapshot::Records { target, written, lost, failure } = records.view();
+                RecordsStatus { target, written, lost, failure }
+            }),
         }
     }
 

@@ -13,6 +13,7 @@ use vcc_web::snapshot::{Daemon, Event, Problem, Reload};
 use vcc_web::{Snapshot, collect};
 
 use crate::control::Abuse;
+use crate::records;
 
 /// The number of recent events that are kept.
 const MOST_EVENTS: usize = 50;
@@ -34,11 +35,12 @@ struct Notes {
     ports: usize,
     flows: u32,
     events: VecDeque<Event>,
+    records: Option<records::State>,
 }
 
 impl Board {
     /// `since` is the current time.
-    pub(crate) fn new(since: SystemTime) -> Self {
+    pub(crate) fn new(since: SystemTime, records: Option<records::State>) -> Self {
         Self(Arc::new(Mutex::new(Notes {
             since,
             began: Instant::now(),
@@ -52,6 +54,7 @@ impl Board {
             ports: 0,
             flows: 0,
             events: VecDeque::new(),
+            records,
         })))
     }
 
@@ -132,6 +135,7 @@ impl Notes {
             problems: self.problems.clone(),
             warnings: self.warnings.clone(),
             events: self.events.iter().cloned().collect(),
+            records: self.records.as_ref().map(records::State::view),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cache::{Failure, Taken};
-use crate::snapshot::Problem;
+use crate::snapshot::{Problem, Records};
 
 #[derive(Serialize)]
 pub struct Health {
@@ -13,6 +13,9 @@ pub struct Health {
     ports_failed: usize,
     policy_ok: Option<bool>,
     pub problems: Vec<Problem>,
+    /// None if connections are not recorded. A full disk is not a problem of connections, so `ok` does not
+    /// depend on it.
+    records: Option<Records>,
 }
 
 impl Health {
@@ -47,6 +50,7 @@ impl Health {
             ports_failed,
             policy_ok: Some(reload_failure.is_none()),
             problems,
+            records: snapshot.daemon.records.clone(),
         }
     }
 
@@ -59,6 +63,7 @@ impl Health {
             ports_failed: 0,
             policy_ok: None,
             problems: vec![problem],
+            records: None,
         }
     }
 }

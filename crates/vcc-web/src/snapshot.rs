@@ -38,6 +38,20 @@ pub struct Daemon {
     pub warnings: Vec<Problem>,
     /// Recent events, the latest last.
     pub events: Vec<Event>,
+    /// None if connections are not recorded.
+    pub records: Option<Records>,
+}
+
+/// The records of connections since the daemon began.
+#[derive(Clone, Debug, Serialize)]
+pub struct Records {
+    /// The file, or `stdout`.
+    pub target: String,
+    pub written: u64,
+    /// That could not be written.
+    pub lost: u64,
+    /// Why none can be written now, as on a full disk.
+    pub failure: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView
 
 use crate::Source;
 pub use crate::server::in_memory::InMemory;
-use crate::snapshot::{Daemon, Event, Pool, Problem, Reload, Snapshot};
+use crate::snapshot::{Daemon, Event, Pool, Problem, Records, Reload, Snapshot};
 
 pub const HOSTILE: &str = "<script>window.bad=1</script>";
 const HOSTILE_DEVICE: &str = "<img src=x>&\"";
@@ -218,6 +218,12 @@ fn daemon(second: u64) -> Daemon {
             about: "tap8".into(),
             what: format!("tap8: TCX ingress, from the guest: {HOSTILE} (ID 7)"),
         }],
+        records: Some(Records {
+            target: format!("/var/log/{HOSTILE}"),
+            written: 4,
+            lost: 1,
+            failure: Some(HOSTILE.to_owned()),
+        }),
         events: vec![
             Event { at: at(900), what: "attached to `vnet-acme-1`, tenant acme".into() },
             Event { at: at(600), what: "edition 7 of the policy holds".into() },

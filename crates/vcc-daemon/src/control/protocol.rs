@@ -129,6 +129,9 @@ pub struct RecordsStatus {
     pub written: u64,
     /// That could not be written.
     pub lost: u64,
+    /// Why none can be written now; null if they can.
+    #[serde(default)]
+    pub failure: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

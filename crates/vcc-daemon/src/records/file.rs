@@ -59,6 +59,11 @@ pub struct Records {
 }
 
 impl Records {
+    /// Why records cannot be written now.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     pub fn open(options: &RecordsOptions) -> io::Result<Self> {
         let mut records = Self {
             options: options.clone(),

@@ -10,9 +10,9 @@ mod watched;
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -28,28 +28,53 @@ use watched::{Read, Watched};
 
 /// The thread that records. When it is dropped, it reads once more, and ends.
 pub(crate) struct Recording {
-    counts: Arc<Counts>,
     /// Closed to end it.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What came of the records since the daemon began.
 #[derive(Debug, Default)]
 struct Counts {
     written: AtomicU64,
     lost: AtomicU64,
+    /// Why none can be written now, as on a full disk.
+    failure: Mutex<Option<String>>,
+}
+
+/// Shows what comes of the records.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    target: String,
+    counts: Arc<Counts>,
+}
+
+impl State {
+    pub(crate) fn new(options: &RecordsOptions) -> Self {
+        Self { target: options.target.to_string(), counts: Arc::default() }
+    }
+
+    pub(crate) fn view(&self) -> vcc_web::snapshot::Records {
+        let Counts { written, lost, failure } = &*self.counts;
+        vcc_web::snapshot::Records {
+            target: self.target.clone(),
+            written: written.load(Relaxed),
+            lost: lost.load(Relaxed),
+            failure: failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
 }
 
 impl Recording {
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn start(options: &RecordsOptions, source: Source) -> Result<Self> {
+    pub(crate) fn start(options: &RecordsOptions, state: &State, source: Source) -> Result<Self> {
         let failed =
             |e: io::Error| Error::system(format!("write records to {}", options.target), e);
         let records = Records::open(options).map_err(failed)?;
-        let (counts, share) = (Arc::new(Counts::default()), options.share);
+        let share = options.share;
         let (stop, stopped) = mpsc::channel();
-        let to = counts.clone();
+        let to = state.counts.clone();
         // The ports do not wait until the end of a large file is read.
         let work = move || {
             let mut logged = None;
@@ -62,17 +87,7 @@ impl Recording {
         let thread = thread::Builder::new().name("records".into()).spawn(work);
         let thread =
             thread.map_err(|e| Error::system("start the thread that records connections", e))?;
-        Ok(Self { counts, stop: Some(stop), thread: Some(thread) })
-    }
-
-    /// Since the daemon began.
-    pub(crate) fn written(&self) -> u64 {
-        self.counts.written.load(Relaxed)
-    }
-
-    /// Records that could not be written.
-    pub(crate) fn lost(&self) -> u64 {
-        self.counts.lost.load(Relaxed)
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
 
@@ -122,5 +137,7 @@ impl Work {
         let (written, lost) = records.flush();
         self.counts.written.fetch_add(written, Relaxed);
         self.counts.lost.fetch_add(lost, Relaxed);
+        let failure = records.failure().map(str::to_owned);
+        *self.counts.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 }

@@ -41,6 +41,9 @@ metrics! {
     RELOAD_TIME = gauge("vcc_policy_last_reload_timestamp_seconds", [], "Time of the last reload of the policy, successful or not, in Unix time.");
     ATTACH_FAILURES = counter("vcc_attach_failures_total", [], "Failed attempts to attach to a device.");
     CONTROL_REFUSED = counter("vcc_control_requests_refused_total", [], "Refused requests on the control socket.");
+    RECORDS_WRITTEN = counter("vcc_records_written_total", [], "Records of connections that were written; only with --records.");
+    RECORDS_LOST = counter("vcc_records_lost_total", [], "Records of connections that could not be written; only with --records.");
+    RECORDS_FAILING = gauge("vcc_records_failing", [], "1 while records of connections cannot be written, else 0; only with --records.");
 
     PORTS = gauge("vcc_ports", ["state"], "Ports by state: attached, or failed if a port cannot be read.");
     PORT_FLOWS = gauge("vcc_port_flows", ["device", "tenant", "stage"], "Connections in a port's table, by stage.");

@@ -70,6 +70,11 @@ fn daemon(text: &mut Text, taken: &Taken) {
     }
     text.one(&m::ATTACH_FAILURES, daemon.attach_failures as f64);
     text.one(&m::CONTROL_REFUSED, daemon.control_refused as f64);
+    if let Some(records) = &daemon.records {
+        text.one(&m::RECORDS_WRITTEN, records.written as f64);
+        text.one(&m::RECORDS_LOST, records.lost as f64);
+        text.one(&m::RECORDS_FAILING, if records.failure.is_some() { 1.0 } else { 0.0 });
+    }
 }
 
 fn ports(text: &mut Text, taken: &Taken) {

@@ -52,9 +52,10 @@ pub fn report(status: &Status) -> String {
         let bytes = units::BYTES.write(bytes as f64);
         text += &format!("tables: {bytes} of the kernel's memory\n");
     }
-    if let Some(RecordsStatus { target, written, lost }) = &status.records {
+    if let Some(RecordsStatus { target, written, lost, failure }) = &status.records {
         let lost = if *lost > 0 { format!(", {lost} lost") } else { String::new() };
-        text += &format!("records: {written} in {target}{lost}\n");
+        let failure = failure.as_ref().map(|why| format!("; none can be written now: {why}"));
+        text += &format!("records: {written} in {target}{lost}{}\n", failure.unwrap_or_default());
     }
     if status.rejected_requests > 0 {
         text += &format!("rejected requests: {}\n", status.rejected_requests);

@@ -33,6 +33,8 @@ struct Group {
     srtt_us: Vec<f32>,
     fabric_us: Vec<f32>,
     guest_us: Vec<f32>,
+    fabric_worst_us: Option<f64>,
+    guest_worst_us: Option<f64>,
     lasted_s: f64,
     /// In seconds.
     limited_s: BTreeMap<String, f64>,
@@ -69,11 +71,17 @@ pub struct Sums {
     pub retransmitted_share: Option<f64>,
     /// By vcc.
     pub drops: f64,
-    /// Quantiles over connections.
+    /// Quantiles over connections, each of which counts once with a value of its own: the samples of all
+    /// together are not known.
     pub srtt_us: Option<f64>,
     pub srtt_p99_us: Option<f64>,
     pub fabric_delay_us: Option<f64>,
+    pub fabric_delay_p99_us: Option<f64>,
     pub guest_delay_us: Option<f64>,
+    pub guest_delay_p99_us: Option<f64>,
+    /// The longest of all.
+    pub fabric_worst_us: Option<f64>,
+    pub guest_worst_us: Option<f64>,
     /// Shares of the time of connections that were seen for longer than a second.
     pub limited_by: BTreeMap<String, f64>,
     /// By the start of the hour, in seconds since 1970.
@@ -163,6 +171,12 @@ impl Group {
         ] {
             to.extend(us.map(|us| us as f32));
         }
+        for (to, us) in [
+            (&mut self.fabric_worst_us, record.fabric_worst_us),
+            (&mut self.guest_worst_us, record.guest_worst_us),
+        ] {
+            *to = to.iter().copied().chain(us).reduce(f64::max);
+        }
         let lasted_s =
             record.lasted_s.filter(|_| !record.limited_by.is_empty()).unwrap_or_default();
         self.lasted_s += lasted_s;
@@ -199,7 +213,11 @@ impl Group {
             srtt_us: quantile(&mut self.srtt_us, 0.5),
             srtt_p99_us: quantile(&mut self.srtt_us, 0.99),
             fabric_delay_us: quantile(&mut self.fabric_us, 0.5),
+            fabric_delay_p99_us: quantile(&mut self.fabric_us, 0.99),
             guest_delay_us: quantile(&mut self.guest_us, 0.5),
+            guest_delay_p99_us: quantile(&mut self.guest_us, 0.99),
+            fabric_worst_us: self.fabric_worst_us,
+            guest_worst_us: self.guest_worst_us,
             limited_by: limited.map(|(limit, s)| (limit, s / self.lasted_s)).collect(),
             hours: self.by_hour,
         }
@@ -220,7 +238,7 @@ impl Sums {
     }
 
     /// Its name, and its figures as text.
-    pub fn cells(&self) -> [String; 10] {
+    pub fn cells(&self) -> [String; 12] {
         let time = |us: Option<f64>| us.map_or("-".into(), units::duration);
         [
             self.name.clone(),
@@ -232,7 +250,27 @@ impl Sums {
             time(self.srtt_us),
             time(self.srtt_p99_us),
             time(self.fabric_delay_us),
+            time(self.fabric_delay_p99_us),
             time(self.guest_delay_us),
+            time(self.guest_delay_p99_us),
+        ]
+    }
+
+    /// Of each kind of delay: its name, the median and 99 % of the connections, and the longest of all.
+    pub fn delays(&self) -> [[String; 4]; 3] {
+        let time = |us: Option<f64>| us.map_or("-".into(), units::duration);
+        let row = |name: &str, median, p99, longest| {
+            [name.to_owned(), time(median), time(p99), time(longest)]
+        };
+        [
+            row("Round trip (SRTT)", self.srtt_us, self.srtt_p99_us, None),
+            row(
+                "Fabric delay",
+                self.fabric_delay_us,
+                self.fabric_delay_p99_us,
+                self.fabric_worst_us,
+            ),
+            row("Guest delay", self.guest_delay_us, self.guest_delay_p99_us, self.guest_worst_us),
         ]
     }
 
@@ -268,8 +306,10 @@ impl Report {
             ("OF-SEGMENTS", Align::Right),
             ("SRTT", Align::Right),
             ("SRTT-P99", Align::Right),
-            ("FABRIC-DELAY", Align::Right),
-            ("GUEST-DELAY", Align::Right),
+            ("FABRIC", Align::Right),
+            ("FABRIC-P99", Align::Right),
+            ("GUEST", Align::Right),
+            ("GUEST-P99", Align::Right),
             ("MOSTLY", Align::Left),
         ]);
         for sums in &self.groups {
@@ -361,6 +401,23 @@ pub mod tests {
             guest_worst_us: None,
             limited_by: BTreeMap::from([("underlay".into(), 0.75), ("guest".into(), 0.25)]),
         }
+    }
+
+    /// An average of averages by bytes would hide the many by the few.
+    #[test]
+    fn delays_are_quantiles_over_connections_and_the_longest_wait() {
+        let delayed = |us: f64, worst_us: Option<f64>| Record {
+            fabric_delay_us: Some(us),
+            fabric_worst_us: worst_us,
+            ..record("acme", 1_000)
+        };
+        let mut all: Vec<Record> = (1..=99).map(|us| delayed(f64::from(us), None)).collect();
+        all.push(delayed(5_000.0, Some(70_000.0)));
+        all.push(delayed(40.0, Some(900.0)));
+        let report = groups(all, 0).report();
+        let [_, fabric, guest] = report.groups[0].delays();
+        assert_eq!(fabric[1..], ["50 us", "99 us", "70.0 ms"]);
+        assert_eq!(guest[1..], ["-", "-", "-"]);
     }
 
     fn groups(records: Vec<Record>, most_worst: usize) -> Groups {

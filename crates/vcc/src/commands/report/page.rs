@@ -21,15 +21,15 @@ const PLOTS: [Plot; 4] = [
     Plot { title: "Goodput", unit: "Mbit/s", value: |hour| hour.goodput_mbit_per_s() },
     Plot {
         title: "Connections that ended",
-        unit: "in the hour",
+        unit: "connections per hour",
         value: |hour| hour.connections as f64,
     },
     Plot {
         title: "Retransmissions of these",
-        unit: "in the hour",
+        unit: "segments per hour",
         value: |hour| hour.retransmissions,
     },
-    Plot { title: "Marks of these", unit: "in the hour", value: |hour| hour.marks },
+    Plot { title: "Marks of these", unit: "marks per hour", value: |hour| hour.marks },
 ];
 
 impl Hour {
@@ -69,12 +69,13 @@ pub fn html(report: &Report) -> String {
     let (first, last) = report.hours();
     let _ = writeln!(page, "<h1>vcc report</h1>\n<p>{}</p>", report.range());
     page += "<table><tr><th>Name<th>Connections<th>Acknowledged<th>Marks<th>Retransmitted<th>Of \
-             segments<th>SRTT, median<th>99 %<th>Fabric delay<th>Guest delay</tr>\n";
+             segments<th>SRTT, median<th>99 %<th>Fabric delay, median<th>99 %<th>Guest delay, median<th>99 %</tr>\n";
     report.groups.iter().for_each(|sums| cells(&mut page, &sums.cells(), 1));
     page += "</table>\n";
     for sums in &report.groups {
         let _ = writeln!(page, "<h2>{}</h2>", escaped(&sums.name));
         limits(&mut page, sums);
+        delays(&mut page, sums);
         page += "<div class=\"plots\">\n";
         for plot in &PLOTS {
             page += &drawn(sums, plot, (first, last));
@@ -101,6 +102,17 @@ fn cells(page: &mut String, values: &[String], texts: usize) {
         let _ = write!(page, "<td{class}>{}", escaped(value));
     }
     page.push_str("</tr>\n");
+}
+
+fn delays(page: &mut String, sums: &Sums) {
+    page.push_str(
+        "<p>Delays. Each connection counts once, with its own average; the longest is a single wait:</p>\n\
+         <table><tr><th>Delay<th>Median of connections<th>99 % of connections<th>Longest</tr>\n",
+    );
+    for row in sums.delays() {
+        cells(page, &row, 1);
+    }
+    page.push_str("</table>\n");
 }
 
 /// What limited the connections, as a bar.
@@ -138,7 +150,7 @@ fn drawn(sums: &Sums, plot: &Plot, (first, last): (i64, i64)) -> String {
     let names = lines::names(std::slice::from_ref(&panel));
     let y = Axis::from_zero(unit, panel.lines[0].points.iter().map(|point| point.1));
     let mut canvas = Canvas::inline(WIDTH, HEIGHT, &format!("{title} of {}", sums.name));
-    let x = format!("hours; 0 is {}", time(last));
+    let x = format!("hours from {}", time(last));
     lines::draw(&mut canvas, AREA, (&x, Scale::Linear), &y, &panel, &names);
     canvas.finish()
 }

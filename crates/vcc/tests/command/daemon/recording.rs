@@ -131,11 +131,16 @@ fn a_full_disk_loses_records_and_nothing_else() {
         end_one();
         let lost = || place.status()["records"]["lost"].as_u64().expect("a number");
         eventually("two lost records", || lost() == 2);
+        let failure = place.status()["records"]["failure"].clone();
+        assert!(failure.as_str().is_some_and(|it| it.contains("No space left")), "{failure}");
+        let shown = place.vcc("status").well();
+        assert!(shown.contains("2 lost; none can be written now: No space left"), "{shown}");
         fs::remove_file(&filler).expect("removed");
         end_one();
         let again = daemon.wait_for_log("records are written to ");
         assert!(again.contains(" again; 2 were lost"), "{again}");
         assert_eq!(records(&file).len(), 1);
+        eventually("no failure", || place.status()["records"]["failure"].is_null());
         let mut unmount = Command::new("umount");
         assert!(unmount.arg("-l").arg(&disk).status().expect("umount").success());
     });
