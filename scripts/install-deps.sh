@@ -65,7 +65,7 @@ if [ "${1-}" = release ]; then
 	arm64) other=amd64 gnu=x86-64-linux-gnu ;;
 	*) fail 'a release is made on amd64 or arm64' ;;
 	esac
-	for package in "gcc-$gnu" "libelf-dev:$other" "zlib1g-dev:$other" dpkg-dev binutils; do
+	for package in "gcc-$gnu" "libelf-dev:$other" "zlib1g-dev:$other" dpkg-dev rpm binutils; do
 		is_installed "$package" || missing="$missing $package"
 	done
 	triple=$(echo "$gnu" | sed -e 's/x86-64/x86_64/' -e 's/-linux/-unknown-linux/')
@@ -81,7 +81,7 @@ fi
 # promtool for the alerts. Tests whose tool is missing are skipped.
 wanted=
 if [ "${1-}" = test ]; then
-	for package in chromium shellcheck lintian dpkg-dev binutils man-db groff-base zsh fish \
+	for package in chromium shellcheck lintian rpm dpkg-dev binutils man-db groff-base zsh fish \
 		python3-venv qemu-system-x86 busybox-static xz-utils skopeo umoci; do
 		is_installed "$package" || wanted="$wanted $package"
 	done

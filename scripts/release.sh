@@ -4,6 +4,8 @@
 #   vcc_VERSION-1_ARCHITECTURE.deb  Debian packages for amd64 and arm64
 #   vcc-lab_VERSION-1_ARCHITECTURE.deb  likewise, of the lab
 #   vcc-guest_VERSION-1_ARCHITECTURE.deb  likewise, for guests
+#   vcc-VERSION-ARCHITECTURE.tar.gz  the operator's for hosts of other distributions, linked statically
+#   vcc-VERSION-1.ARCHITECTURE.rpm  the same as a package
 #   vcc-guest-VERSION-ARCHITECTURE.tar.gz  the same for guests of other distributions, linked statically
 #   vcc-VERSION.oci.tar             a container image for both, as an OCI archive
 #   vcc-VERSION.cdx.json            what is in them, as CycloneDX
@@ -37,6 +39,7 @@ for architecture in "$here" $(echo "$architectures" | tr ' ' '\n' | grep -vx "$h
 	scripts/package-deb.sh "$binaries/vcc-lab" "$dist" >/dev/null
 	scripts/package-deb.sh "$binaries/vcc-guest" "$dist" >/dev/null
 	scripts/release/guest.sh "$architecture" "$dist" >/dev/null
+	scripts/release/static.sh "$architecture" "$dist" >/dev/null
 	# What the package installs is what the image runs.
 	dpkg-deb --fsys-tarfile "$package" | tar --extract --to-stdout ./usr/bin/vcc >"$work/vcc"
 	scripts/release/rootfs.sh "$architecture" "$work/vcc" "$work/$architecture"

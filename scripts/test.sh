@@ -199,6 +199,7 @@ begin_beside <<-END
 	sources of another layout:scripts/check-upgrade.sh --sources
 	make install and uninstall:scripts/test/install.sh $vcc
 	Debian package:scripts/test/deb.sh $vcc
+	RPM package and archive:scripts/test/rpm.sh $vcc
 	release:scripts/test/release.sh $vcc
 	kernels, short:scripts/check-kernels.sh --quick $vcc
 	Kubernetes manifest:scripts/test/kubernetes.sh $vcc

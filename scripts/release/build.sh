@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the commands for a release: `build.sh ARCHITECTURE [static]`, as Debian names it (amd64, arm64). Prints
-# the directory of the binaries. With `static`, it builds vcc-guest alone, linked statically.
+# Builds the commands for a release: `build.sh ARCHITECTURE [static COMMAND]`, as Debian names it (amd64,
+# arm64). Prints the directory of the binaries. With `static`, it builds that command alone, linked statically.
 #
 # The same sources give the same bytes in any directory of any machine with the same compilers: no path of
 # this build is in it, no time, and no name.
@@ -52,7 +52,7 @@ if [ "${2-}" = static ]; then
 	case $(PKG_CONFIG_LIBDIR=/usr/lib/$gnu/pkgconfig:/usr/share/pkgconfig pkg-config --static --libs libelf) in
 	*-lzstd*) RUSTFLAGS="$RUSTFLAGS -C link-arg=-lzstd" ;;
 	esac
-	$CARGO build --profile dist --locked --package vcc-guest --features static --target "$triple" \
+	$CARGO build --profile dist --locked --package "$3" --features static --target "$triple" \
 		--target-dir "$target_dir" >&2
 	echo "$target_dir/$triple/dist"
 	exit

@@ -14,7 +14,7 @@ version=$(version_of_sources)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-binary=$(scripts/release/build.sh "$architecture" static)/vcc-guest
+binary=$(scripts/release/build.sh "$architecture" static vcc-guest)/vcc-guest
 ! readelf --program-headers "$binary" | grep -q INTERP || fail "$binary is not linked statically"
 # A message of libbpf 1.4 and newer.
 grep -q 'not found in kernel, skipping it' "$binary" || fail "$binary is not linked with the libbpf of libbpf-sys"
