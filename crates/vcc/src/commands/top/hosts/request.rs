@@ -143,7 +143,8 @@ fn body(answer: &[u8]) -> Result<Vec<u8>, String> {
     }
     let length = lines.filter_map(|line| line.split_once(':'));
     let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let length: Option<usize> = length.filter_map(|(_, value)| value.trim().parse().ok()).last();
+    let length: Option<usize> =
+        length.filter_map(|(_, value)| value.trim().parse().ok()).next_back();
     if length.is_some_and(|length| length != body.len()) {
         return Err("the answer is incomplete".to_owned());
     }
