@@ -149,8 +149,8 @@ if is_wanted fuzz; then
 	check fuzz-engine 'fuzz/run.sh --steps 1000000000 engine' fuzz/run.sh --steps 1000000000 engine
 	check fuzz-interfaces 'fuzz/run.sh --seconds 120' fuzz/run.sh --seconds 120
 fi
-! is_wanted stacks || check stacks 'cargo test -p vcc-lab --test foreign -- --ignored' \
-	"${cargo[@]}" test --package vcc-lab --test foreign -- --ignored --nocapture
+! is_wanted stacks || check stacks 'cargo test -p vcc-lab --test foreign -- --ignored --test-threads 1' \
+	"${cargo[@]}" test --package vcc-lab --test foreign -- --ignored --nocapture --test-threads 1
 ! is_wanted peers || check peers 'VCC_DISHONEST=20000 cargo test -p vcc-port --test conformance dishonest' \
 	VCC_DISHONEST=20000 "${cargo[@]}" test --package vcc-port --test conformance dishonest -- --nocapture
 # A thousand connections per second for ten minutes: none may be left.

@@ -14,7 +14,7 @@ use vcc_engine::{Params, Underlay};
 use vcc_port::{AttachOptions, Netns, Port};
 use vcc_testing::{EndOnDrop, ip, isolated, tun};
 
-use crate::download::Download;
+use crate::download::{self, Download};
 use crate::path::{Path, Sent};
 use crate::stack::{Role, Stack, beside};
 
@@ -59,16 +59,16 @@ impl Outcome {
 }
 
 /// A TAP device without offloads: reads and writes are whole frames with full checksums.
-fn tap(name: &str) -> File {
+pub fn tap(name: &str) -> File {
     tun::create(name, libc::IFF_TAP, 0)
 }
 
-fn set(name: &str, value: &str) {
+pub fn set(name: &str, value: &str) {
     let path = format!("/proc/sys/net/ipv4/{name}");
     fs::write(&path, value).unwrap_or_else(|e| panic!("{path}: {e}"));
 }
 
-fn without_offloads(device: &str) {
+pub fn without_offloads(device: &str) {
     let output = Command::new("ethtool")
         .args(["-K", device, "tso", "off", "gso", "off", "gro", "off"])
         .output()
@@ -77,7 +77,7 @@ fn without_offloads(device: &str) {
 }
 
 /// Configures a Linux end for classic ECN (RFC 3168).
-fn set_native() {
+pub fn set_native() {
     set("tcp_ecn", "1");
     set("tcp_congestion_control", "reno");
     // Metrics of earlier connections must not influence later ones.
@@ -171,11 +171,11 @@ pub fn run(trial: &Trial, warm_up: Duration, measured: Duration) -> Outcome {
     })
 }
 
-fn netns() -> Netns {
+pub fn netns() -> Netns {
     Netns::create().expect("a namespace")
 }
 
-fn inside<T: Send>(netns: &Netns, work: impl FnOnce() -> T + Send) -> T {
+pub fn inside<T: Send>(netns: &Netns, work: impl FnOnce() -> T + Send) -> T {
     netns.inside(work).expect("inside")
 }
 
@@ -202,7 +202,7 @@ fn socket(congestion_control: &str) -> Socket {
     socket
 }
 
-fn listener(at: Ipv4Addr, port: u16, congestion_control: &str) -> TcpListener {
+pub fn listener(at: Ipv4Addr, port: u16, congestion_control: &str) -> TcpListener {
     let socket = socket(congestion_control);
     socket.bind(&SocketAddr::from((at, port)).into()).expect("an address");
     socket.listen(8).expect("a listener");
@@ -246,7 +246,7 @@ fn measure(
         scope.spawn(|| send(sender));
         scope.spawn(|| receive(receiver));
         scope.spawn(|| match download {
-            Some(download) => download.answer(&to_guest),
+            Some(download) => download::answer(&to_guest, download.bytes),
             None if role.sends => receive(&to_guest),
             None => send(&to_guest),
         });
@@ -284,14 +284,14 @@ fn measure(
     })
 }
 
-fn accept(listener: &TcpListener) -> TcpStream {
+pub fn accept(listener: &TcpListener) -> TcpStream {
     listener.set_nonblocking(true).expect("non-blocking");
     let (stream, _) = eventually("accept", || listener.accept());
     stream.set_nonblocking(false).expect("blocking");
     stream
 }
 
-fn eventually<T>(what: &str, mut work: impl FnMut() -> io::Result<T>) -> T {
+pub fn eventually<T>(what: &str, mut work: impl FnMut() -> io::Result<T>) -> T {
     let begun = Instant::now();
     loop {
         match work() {

@@ -19,18 +19,29 @@ const PORT: u16 = 80;
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
+/// How a guest is connected.
+#[derive(Clone, Debug)]
+pub enum Link {
+    /// To a tap, which it inherits as descriptor 3.
+    Tap,
+    /// To a card's socket, by vhost-user.
+    Card(PathBuf),
+}
+
 /// A guest that fetches a file of `bytes` from its peer.
 #[derive(Clone, Debug)]
 pub struct Download {
     program: PathBuf,
     args: Vec<String>,
+    /// It is a virtual machine, which gets its card as further arguments.
+    pub is_machine: bool,
     /// It says what it got in its output, with the hash of the file, or has it in its memory.
     says: PathBuf,
     pub bytes: usize,
 }
 
 /// A different one at each place, so that a lost or repeated part shows.
-fn body(bytes: usize) -> Vec<u8> {
+pub fn body(bytes: usize) -> Vec<u8> {
     let mut state = 1_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -39,31 +50,45 @@ fn body(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
+/// Answers a guest's request with the file.
+pub fn answer(mut stream: &TcpStream, bytes: usize) {
+    let mut request = BufReader::new(stream).lines();
+    while request.next().is_some_and(|line| !line.expect("a request").is_empty()) {}
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("a guest that listens");
+    stream.write_all(&body(bytes)).expect("a guest that listens");
+}
+
+/// A guest's memory is large, and a test is not optimized.
+fn contains(all: &[u8], part: &[u8]) -> bool {
+    let [(all, all_bytes), (part, part_bytes)] =
+        [all, part].map(|it| (it.as_ptr().cast(), it.len()));
+    // SAFETY: both are slices.
+    !unsafe { libc::memmem(all, all_bytes, part, part_bytes) }.is_null()
+}
+
 impl Download {
     pub fn port() -> u16 {
         PORT
     }
 
-    /// Its output goes to a file, and its device is descriptor 3.
-    pub fn command(&self) -> Command {
+    /// Of its card.
+    pub fn socket(&self) -> PathBuf {
+        self.says.with_extension("sock")
+    }
+
+    /// Its output goes to a file.
+    pub fn command(&self, link: &Link) -> Command {
         // What an earlier guest had is not this one's.
         let _ = fs::remove_file(&self.says);
         let output = self.says.with_extension("out");
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdout(File::create(output).expect("a file for its output"));
+        if self.is_machine {
+            command.args(card(link).split(' '));
+        }
         command.stdin(Stdio::null());
         command
-    }
-
-    /// Answers the guest's request with the file.
-    pub fn answer(&self, mut stream: &TcpStream) {
-        let mut request = BufReader::new(stream).lines();
-        while request.next().is_some_and(|line| !line.expect("a request").is_empty()) {}
-        let bytes = self.bytes;
-        let head =
-            format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("a guest that listens");
-        stream.write_all(&body(bytes)).expect("a guest that listens");
     }
 
     /// Waits until the guest has the file, whole and unchanged.
@@ -76,13 +101,7 @@ impl Download {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             let said = fs::read(&self.says).unwrap_or_default();
-            let is_in = |what: &[u8]| {
-                let begins = &what[..64];
-                said.windows(64)
-                    .enumerate()
-                    .any(|(at, some)| some == begins && said[at..].starts_with(what))
-            };
-            if is_in(hash.as_bytes()) || is_in(&body) {
+            if contains(&said, hash.as_bytes()) || contains(&said, &body) {
                 return;
             }
             std::thread::sleep(LOOK_AGAIN);
@@ -103,6 +122,7 @@ pub fn pytcp() -> Result<Download, String> {
     Ok(Download {
         program: python,
         args: vec![text(&source("pytcp.py"))],
+        is_machine: false,
         says: built("pytcp.out"),
         bytes: 2 << 20,
     })
@@ -112,13 +132,8 @@ pub fn pytcp() -> Result<Download, String> {
 pub fn ipxe() -> Result<Download, String> {
     require(IPXE)?;
     let memory = built("ipxe.memory");
-    let script = source("boot.ipxe");
-    let args = [
-        "-m 256 -machine graphics=off,memory-backend=memory -object",
-        &format!("memory-backend-file,id=memory,size=256M,share=on,mem-path={}", memory.display()),
-        &format!("-kernel {IPXE} -initrd {}", script.display()),
-    ];
-    qemu(&args.join(" "), memory, 3 << 20)
+    let args = format!("-kernel {IPXE} -initrd {}", source("boot.ipxe").display());
+    qemu(&args, &memory, memory.clone(), 3 << 20)
 }
 
 /// GRUB on UEFI, booted by QEMU; an error if one of them is missing.
@@ -134,19 +149,43 @@ pub fn grub() -> Result<Download, String> {
         .arg(format!("--output={}", loader.join("BOOTX64.EFI").display()))
         .arg(format!("boot/grub/grub.cfg={}", source("grub.cfg").display()));
     build(&mut make)?;
-    let args = format!(
-        "-m 256 -bios {OVMF} -drive file=fat:{},format=raw,if=virtio,readonly=on",
-        disk.display()
-    );
-    qemu(&args, built("grub.out"), 1 << 20)
+    let args =
+        format!("-bios {OVMF} -drive file=fat:{},format=raw,if=virtio,readonly=on", disk.display());
+    qemu(&args, &built("grub.memory"), built("grub.out"), 1 << 20)
 }
 
-fn qemu(args: &str, says: PathBuf, bytes: usize) -> Result<Download, String> {
+/// U-Boot, whose ROM for QEMU the environment names: Debian's cannot fetch files by TCP. `uboot.config` has what its
+/// configuration `qemu-x86` lacks.
+pub fn uboot() -> Result<Download, String> {
+    let rom = std::env::var("VCC_UBOOT").map_err(|_| "VCC_UBOOT does not name a ROM")?;
+    qemu(&format!("-bios {rom}"), &built("uboot.memory"), built("uboot.out"), 1 << 20)
+}
+
+/// Its memory is a file, which a card by vhost-user needs.
+fn qemu(args: &str, memory: &Path, says: PathBuf, bytes: usize) -> Result<Download, String> {
     build(Command::new("qemu-system-x86_64").arg("--version"))?;
-    let card = "-netdev tap,id=card,fd=3 -device virtio-net-pci,netdev=card,romfile=";
-    let args = format!("-accel tcg -display none -nodefaults -serial stdio {card} {args}");
-    let args = args.split(' ').map(String::from).collect();
-    Ok(Download { program: "qemu-system-x86_64".into(), args, says, bytes })
+    let args = [
+        "-accel tcg -display none -nodefaults -serial stdio -m 256",
+        "-machine graphics=off,memory-backend=memory -object",
+        &format!("memory-backend-file,id=memory,size=256M,share=on,mem-path={}", memory.display()),
+        args,
+    ];
+    let args = args.join(" ").split(' ').map(String::from).collect();
+    Ok(Download { program: "qemu-system-x86_64".into(), args, is_machine: true, says, bytes })
+}
+
+/// QEMU's arguments. vhost-user carries frames for drivers of virtio 1 only.
+fn card(link: &Link) -> String {
+    match link {
+        Link::Tap => {
+            "-netdev tap,id=card,fd=3 -device virtio-net-pci,netdev=card,romfile=".to_owned()
+        }
+        Link::Card(socket) => format!(
+            "-chardev socket,id=socket,path={} -netdev vhost-user,id=card,chardev=socket \
+             -device virtio-net-pci,netdev=card,romfile=,disable-legacy=on,vectors=0,ioeventfd=on",
+            socket.display()
+        ),
+    }
 }
 
 fn require(file: &str) -> Result<(), String> {

@@ -8,20 +8,27 @@
 //! A short form with smoltcp runs with the other tests. `make verify` runs the whole matrix, also
 //! with gVisor's netstack and lwIP if Go and Debian's liblwip-dev are installed, and with PyTCP, iPXE
 //! and GRUB, which fetch a file, if pip, QEMU and Debian's ipxe, ovmf and grub-efi-amd64-bin are.
+//!
+//! Those, a Linux behind libslirp and U-Boot also fetch a file through a bottleneck, alone, behind a port in the
+//! kernel and behind the driver domain. The yardstick is the same guest without vcc.
 
 mod bed;
 mod download;
+mod fetch;
 mod path;
 mod stack;
 
 use std::ops::Range;
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
 use bed::{Outcome, Trial, run};
-use download::{grub, ipxe, pytcp};
-use stack::{Role, Stack, lwip, netstack};
+use download::{grub, ipxe, pytcp, uboot};
+use fetch::{Behind, Guest, fetch};
+use path::{Bottleneck, Sent};
+use stack::{Role, Stack, build, lwip, netstack};
 use vcc_lab::congestion_controls::CongestionControls;
 use vcc_testing::{can_attach, skip};
 
@@ -33,6 +40,7 @@ const MEASURED: Duration = Duration::from_secs(4);
 const ONE: Range<f64> = 0.6..1.5;
 const MEAN: Range<f64> = 0.85..1.2;
 const AT_A_TIME: usize = 4;
+const ROUNDS: usize = 3;
 
 const BOTH: [bool; 2] = [true, false];
 
@@ -251,4 +259,100 @@ fn whole_files_reach_other_stacks() {
         let (share, bytes) = (outcome.share(), outcome.guest.bytes);
         eprintln!("figure: {name} fetches {bytes} bytes, whole, at {share:.2} of its share");
     }
+}
+
+/// How fast a guest fetches a file, next to the same without vcc, in turns. An interpreter and an emulated
+/// processor are slow at times, so the shares are only shown.
+fn compare(name: &str, guest: Result<Guest, String>, bottleneck: Bottleneck) {
+    if !can_attach() {
+        return;
+    }
+    let guest = match guest {
+        Ok(guest) => guest,
+        Err(why) => return skip(&format!("{name} cannot be had: {why}")),
+    };
+    let places =
+        ["a port in the kernel", "the driver domain"].map(|place| format!("{name} behind {place}"));
+    let places = places.each_ref().map(String::as_str);
+    show(places, || {
+        [Behind::Nothing, Behind::Kernel, Behind::Domain]
+            .map(|it| fetch(&guest, it, bottleneck))
+            .into()
+    });
+}
+
+/// The goodput of all but the first transfer of each round, as a share of the first's. Where the first filled
+/// the queue, the others were marked.
+fn show<const N: usize>(what: [&str; N], round: impl Fn() -> Vec<Sent>) {
+    let rounds: Vec<Vec<Sent>> = (0..ROUNDS).map(|_| round()).collect();
+    let sum = |at: usize, of: fn(&Sent) -> u64| rounds.iter().map(|all| of(&all[at])).sum::<u64>();
+    let marks = |at| sum(at, |sent| sent.marks);
+    let losses = |at| sum(at, |sent| sent.lost);
+    let counts = |at| {
+        let resent = sum(at, |sent| sent.resent);
+        format!("{} marks, {} losses and {resent} segments again", marks(at), losses(at))
+    };
+    for (at, what) in (1..).zip(what) {
+        let mut shares: Vec<f64> =
+            rounds.iter().map(|all| all[at].bytes_per_s() / all[0].bytes_per_s()).collect();
+        shares.sort_by(f64::total_cmp);
+        eprintln!("figure: {what}: {shares:.2?}; {}, not {}", counts(at), counts(0));
+        assert!(losses(0) == 0 || marks(at) > 0, "{what}: {rounds:?}");
+    }
+}
+
+const fn bottleneck(mbits_per_s: u32, mark_above: usize) -> Bottleneck {
+    Bottleneck { bits_per_s: mbits_per_s * 1_000_000, mark_above }
+}
+
+#[test]
+#[ignore = "two minutes: make verify runs it"]
+fn pytcp_fetches_a_file() {
+    compare("PyTCP", pytcp().map(Guest::Download), bottleneck(5, 20));
+}
+
+#[test]
+#[ignore = "three minutes: make verify runs it"]
+fn ipxe_fetches_a_file() {
+    compare("iPXE", ipxe().map(Guest::Download), bottleneck(8, 40));
+}
+
+#[test]
+#[ignore = "three minutes: make verify runs it"]
+fn grub_fetches_a_file() {
+    compare("GRUB", grub().map(Guest::Download), bottleneck(2, 40));
+}
+
+#[test]
+#[ignore = "three minutes, and a ROM: make verify runs it"]
+fn uboot_fetches_a_file() {
+    compare("U-Boot", uboot().map(Guest::Download), bottleneck(2, 40));
+}
+
+/// A shorter queue has its price: it is the same for Linux with ECN, and for one that vcc gives ECN.
+#[test]
+#[ignore = "two minutes: make verify runs it"]
+fn linux_fetches_a_file() {
+    if !can_attach() {
+        return;
+    }
+    let linux = |has_ecn| Guest::Linux { has_ecn, bytes: 10 << 20 };
+    for mark_above in [20, 40] {
+        let fetch = |ecn, behind| fetch(&linux(ecn), behind, bottleneck(20, mark_above));
+        let what = ["with ECN", "behind a port in the kernel", "behind the driver domain"]
+            .map(|what| format!("Linux {what}, marks above {mark_above}"));
+        show(what.each_ref().map(String::as_str), || {
+            let natively = [false, true].map(|ecn| fetch(ecn, Behind::Nothing));
+            let translated = [Behind::Kernel, Behind::Domain].map(|behind| fetch(false, behind));
+            [natively, translated].concat()
+        });
+    }
+}
+
+/// Its connections are those of Linux, behind a device of its namespace.
+#[test]
+#[ignore = "two minutes: make verify runs it"]
+fn a_guest_behind_slirp_fetches_a_file() {
+    let slirp = build(Command::new("slirp4netns").arg("--version"));
+    compare("libslirp", slirp.map(|()| Guest::Slirp { bytes: 10 << 20 }), bottleneck(20, 40));
 }

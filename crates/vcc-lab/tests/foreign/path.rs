@@ -1,4 +1,4 @@
-//! The path between a host and its peer: it delays frames, and marks those of each sender.
+//! The path between a host and its peer: it delays frames, and marks those of each sender, or has a bottleneck.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -29,10 +29,16 @@ pub struct Sent {
     pub segs: u64,
     pub runts: u64,
     pub marks: u64,
+    /// Segments with nothing new.
+    pub resent: u64,
+    /// Frames for which a queue had no room.
+    pub lost: u64,
     /// Payload of its largest segment.
     pub segment_bytes: usize,
     next: Option<u32>,
     until_mark: u32,
+    /// When the first frame came, and when the bottleneck has carried the last with something new.
+    times: Option<[Instant; 2]>,
 }
 
 impl Sent {
@@ -47,6 +53,23 @@ impl Sent {
         }
     }
 
+    /// Is this one in about so many frames? Their distance is randomised from half to one and a half times the mean, or
+    /// windows would synchronise with them.
+    fn is_nth(&mut self, frames: u32) -> bool {
+        if self.until_mark == 0 {
+            let spread = (self.segs as u32).wrapping_mul(2_654_435_761) >> 16;
+            self.until_mark = (frames / 2 + spread % (frames + 1)).max(1);
+        }
+        self.until_mark -= 1;
+        self.until_mark == 0
+    }
+
+    /// New bytes per second, from the first frame on.
+    pub fn bytes_per_s(&self) -> f64 {
+        let [first, last] = self.times.expect("data");
+        self.bytes as f64 / (last - first).as_secs_f64()
+    }
+
     /// The bytes in full segments.
     pub fn full_segs(&self) -> f64 {
         self.bytes as f64 / self.segment_bytes.max(1) as f64
@@ -55,8 +78,25 @@ impl Sent {
 
 type Flow = (Ipv4Addr, Ipv4Addr);
 
+/// What fills the way to the guest.
+#[derive(Clone, Copy, Debug)]
+pub struct Bottleneck {
+    pub bits_per_s: u32,
+    /// ECN-capable frames behind more than these are marked; a queue of 100 frames is full.
+    pub mark_above: usize,
+}
+
+const QUEUE_FRAMES: usize = 100;
+
+/// How segments are marked.
+#[derive(Clone, Copy, Debug)]
+enum Marking {
+    Every(u32),
+    At(Bottleneck),
+}
+
 pub struct Path {
-    mark_every: u32,
+    marking: Marking,
     flows: Mutex<BTreeMap<Flow, Sent>>,
     ended: AtomicBool,
 }
@@ -64,7 +104,16 @@ pub struct Path {
 impl Path {
     /// Marks one in `mark_every` ECN-capable data segments of each sender.
     pub fn new(mark_every: u32) -> Self {
-        Path { mark_every, flows: Mutex::default(), ended: AtomicBool::new(false) }
+        Self::with(Marking::Every(mark_every))
+    }
+
+    /// Toward the first of the ends, the slowest link is this one.
+    pub fn at(bottleneck: Bottleneck) -> Self {
+        Self::with(Marking::At(bottleneck))
+    }
+
+    fn with(marking: Marking) -> Self {
+        Path { marking, flows: Mutex::default(), ended: AtomicBool::new(false) }
     }
 
     pub fn sent(&self, from: Ipv4Addr, to: Ipv4Addr) -> Sent {
@@ -79,54 +128,91 @@ impl Path {
 
     /// Carries frames between the two until the end.
     pub fn carry(&self, ends: [&File; 2]) {
-        // All frames have the same delay, so they leave in order.
-        let mut under_way: VecDeque<(Instant, usize, Vec<u8>)> = VecDeque::new();
+        // In each direction, frames leave in order.
+        let mut under_way: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
+        let mut queue = VecDeque::new();
         let mut bytes = [0; FRAME_MAX_BYTES];
         while !self.ended.load(Ordering::Relaxed) {
             let now = Instant::now();
-            while under_way.front().is_some_and(|next| next.0 <= now) {
-                let Some((_, to, frame)) = under_way.pop_front() else { break };
-                let mut end = ends[to];
-                // The kernel drops the frame if a queue is full.
-                let _ = end.write(&frame);
+            for (mut end, under_way) in ends.into_iter().zip(&mut under_way) {
+                while under_way.front().is_some_and(|next| next.0 <= now) {
+                    let Some((_, frame)) = under_way.pop_front() else { break };
+                    // The kernel drops the frame if a queue is full.
+                    let _ = end.write(&frame);
+                }
             }
-            let patience = under_way.front().map_or(LOOK_AGAIN, |next| next.0 - now);
+            let next = under_way.iter().filter_map(|way| Some(way.front()?.0)).min();
+            let patience = next.map_or(LOOK_AGAIN, |next| next - now);
             for from in readable(ends, patience) {
                 let mut end = ends[from];
                 let Ok(read) = end.read(&mut bytes) else { continue };
                 let mut frame = bytes[..read].to_vec();
-                self.look_at(&mut frame);
-                under_way.push_back((Instant::now() + DELAY, 1 - from, frame));
+                let to = 1 - from;
+                if let Some(leaves) = self.pass(&mut frame, to, &mut queue) {
+                    under_way[to].push_back((leaves + DELAY, frame));
+                }
             }
         }
     }
 
-    fn look_at(&self, frame: &mut [u8]) {
+    /// When a frame leaves; None if the queue is full. `queue` has when those before it leave.
+    fn pass(&self, frame: &mut [u8], to: usize, queue: &mut VecDeque<Instant>) -> Option<Instant> {
+        let now = Instant::now();
+        let Marking::At(Bottleneck { bits_per_s, mark_above }) = self.marking else {
+            self.look_at(frame, [now; 2], false);
+            return Some(now);
+        };
+        if to != 0 {
+            self.look_at(frame, [now; 2], false);
+            return Some(now);
+        }
+        while queue.front().is_some_and(|leaves| *leaves <= now) {
+            queue.pop_front();
+        }
+        if queue.len() >= QUEUE_FRAMES {
+            if let Some((flow, ..)) = data(frame) {
+                self.flows.lock().expect("not panicked").entry(flow).or_default().lost += 1;
+            }
+            return None;
+        }
+        let is_crowded = queue.len() > mark_above;
+        let leaves = queue.back().copied().unwrap_or(now) + serialization(frame, bits_per_s);
+        queue.push_back(leaves);
+        self.look_at(frame, [now, leaves], is_crowded);
+        Some(leaves)
+    }
+
+    /// Notes a frame that comes at the first of `times` and leaves at the second, and may mark it.
+    fn look_at(&self, frame: &mut [u8], [came, leaves]: [Instant; 2], is_crowded: bool) {
         let Some((flow, seq, payload_bytes)) = data(frame) else { return };
         let mut flows = self.flows.lock().expect("nobody has panicked");
         let sent = flows.entry(flow).or_default();
         let end = seq.wrapping_add(payload_bytes as u32);
         let new_bytes = (end.wrapping_sub(sent.next.unwrap_or(seq)) as i32).max(0);
         sent.bytes += new_bytes as u64;
+        sent.resent += u64::from(new_bytes == 0);
         sent.next = Some(sent.next.unwrap_or(seq).wrapping_add(new_bytes as u32));
+        let [first, last] = sent.times.unwrap_or([came; 2]);
+        sent.times = Some([first, if new_bytes > 0 { leaves } else { last }]);
         sent.segs += 1;
         sent.segment_bytes = sent.segment_bytes.max(payload_bytes);
         sent.runts += u64::from(payload_bytes < sent.segment_bytes / 8);
         if u32::from(frame[ETHERNET_BYTES + 1] & 3) != sys::IP_ECN_ECT_0 {
             return;
         }
-        if sent.until_mark == 0 {
-            // The distance between marks is randomised from half to one and a half times the mean,
-            // or windows would synchronise with them.
-            let spread = (sent.segs as u32).wrapping_mul(2_654_435_761) >> 16;
-            sent.until_mark = (self.mark_every / 2 + spread % (self.mark_every + 1)).max(1);
-        }
-        sent.until_mark -= 1;
-        if sent.until_mark == 0 {
+        let is_marked = match self.marking {
+            Marking::Every(frames) => sent.is_nth(frames),
+            Marking::At(_) => is_crowded,
+        };
+        if is_marked {
             sent.marks += 1;
             mark_ce(&mut frame[ETHERNET_BYTES..TCP_AT]);
         }
     }
+}
+
+fn serialization(frame: &[u8], bits_per_s: u32) -> Duration {
+    Duration::from_secs_f64(frame.len() as f64 * 8.0 / f64::from(bits_per_s))
 }
 
 /// The ends that have a frame, after waiting for `patience` at most.

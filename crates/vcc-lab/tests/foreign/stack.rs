@@ -16,7 +16,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr, Ipv4Address};
 
 use crate::bed::{GATEWAY, GUEST, PEER, PORT};
-use crate::download::Download;
+use crate::download::{Download, Link};
 use vcc_testing::EndOnDrop;
 
 /// A stack. Programs get their role as arguments.
@@ -57,11 +57,11 @@ pub fn beside<T>(stack: &Stack, role: Role, device: &File, work: impl FnOnce() -
                 .arg(role.mtu.to_string())
                 .arg(if role.opens { "connect" } else { "listen" })
                 .arg(if role.sends { "send" } else { "receive" });
-            let _child = KillOnDrop(start(command, device));
+            let _child = start(command, Some(device));
             work()
         }
         Stack::Download(download) => {
-            let _child = KillOnDrop(start(download.command(), device));
+            let _child = start(download.command(&Link::Tap), Some(device));
             let done = work();
             download.expect_whole();
             done
@@ -70,7 +70,7 @@ pub fn beside<T>(stack: &Stack, role: Role, device: &File, work: impl FnOnce() -
     }
 }
 
-struct KillOnDrop(Child);
+pub struct KillOnDrop(Child);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
@@ -131,8 +131,13 @@ fn smoltcp(role: Role, device: RawFd, ended: &AtomicBool) {
     }
 }
 
-fn start(mut command: Command, device: &File) -> Child {
+/// Runs a guest's program. It inherits its device as descriptor 3.
+pub fn start(mut command: Command, device: Option<&File>) -> KillOnDrop {
     const INHERITED: RawFd = 3;
+    let spawn = |command: &mut Command| {
+        KillOnDrop(command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}")))
+    };
+    let Some(device) = device else { return spawn(&mut command) };
     let device = device.as_raw_fd();
     let inherit = move || {
         // SAFETY: plain system calls on an open descriptor.
@@ -146,7 +151,7 @@ fn start(mut command: Command, device: &File) -> Child {
     };
     // SAFETY: between fork and exec it makes system calls only.
     unsafe { command.pre_exec(inherit) };
-    command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"))
+    spawn(&mut command)
 }
 
 pub fn source(name: &str) -> PathBuf {
