@@ -51,9 +51,9 @@ counters! {
     PROMISE_BROKEN: COUNT_PROMISE_BROKEN, "promise_broken", "reset: a guest did not take what was acknowledged in its name";
     OTHER_TUNNEL: COUNT_OTHER_TUNNEL, "other_tunnel", "passed: in another tunnel than the connection with the same addresses";
     CANNOT_MARK: COUNT_CANNOT_MARK, "cannot_mark", "passed: marked outside a tunnel whose inside cannot carry the mark";
-    ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "not limited: a connection of which one direction takes another path";
+    ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "not limited, and under `police` without its data: a connection of which one direction takes another path";
     REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and continued";
-    UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN did not pass while vcc was attached";
+    UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN, or its answer, did not pass while vcc was attached";
     IN_FRAGMENTS: COUNT_IN_FRAGMENTS, "in_fragments", "translated, not limited: a connection whose guest sends in IP fragments";
     ACCEPTED: COUNT_ACCEPTED, "accepted", "answered: a SYN, in the name of a guest that is not running";
     NO_BUFFER: COUNT_NO_BUFFER, "no_buffer", "dropped: data for which its connection's share of the buffer has no room";
