@@ -62,7 +62,8 @@ VCC_INLINE bool is_rate_capped(const struct vcc_flow *f, const struct vcc_params
 
 /*
  * The rate that binds data of a connection that the port does not know, in bytes a ms; 0: none.
- * Such data passes during the grace of its port, or where the rule says so (unknown_connection.h).
+ * Such data passes during the grace of its port, or under on_unknown = "pass"
+ * (unknown_connection.h).
  */
 VCC_INLINE uint32_t unknown_rate_bytes_per_ms(const struct vcc_params *p)
 {

@@ -22,7 +22,8 @@ use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
 use crate::ports::{Held, Ports};
-use crate::records::{self, Recording, RecordsOptions};
+use crate::record_counts::State;
+use crate::records::{Recording, RecordsOptions};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 
 /// The options of `vcc run`.
@@ -63,7 +64,7 @@ pub fn run(options: Options) -> Result<()> {
     let asked = move |request, answer| send(Event::Asked { request, answer });
     let abuse = control::listen(&options.runtime_dir, asked)?;
     let since = SystemTime::now();
-    let records = options.records.as_ref().map(records::State::new);
+    let records = options.records.as_ref().map(|it| State::new(it.target.to_string()));
     let board = Board::new(since, records.clone());
     let web = start_web(&options, &board, &abuse)?;
     let source_of_records = http::Source { board: board.clone(), abuse: abuse.clone() };
@@ -234,7 +235,7 @@ struct Daemon {
     web: Option<Server>,
     /// Ends when dropped.
     _recording: Option<Recording>,
-    records: Option<records::State>,
+    records: Option<State>,
     /// Where policies come from a cluster.
     cluster: Option<Agent>,
     /// The cluster has not sent a policy yet: existing ports keep the one that they are under.

@@ -13,7 +13,7 @@ use vcc_web::snapshot::{Daemon, Event, Problem, Reload};
 use vcc_web::{Snapshot, collect};
 
 use crate::control::Abuse;
-use crate::records;
+use crate::record_counts::State;
 
 /// The number of recent events that are kept.
 const MOST_EVENTS: usize = 50;
@@ -35,12 +35,12 @@ struct Notes {
     ports: usize,
     flows: u32,
     events: VecDeque<Event>,
-    records: Option<records::State>,
+    records: Option<State>,
 }
 
 impl Board {
     /// `since` is the current time.
-    pub(crate) fn new(since: SystemTime, records: Option<records::State>) -> Self {
+    pub(crate) fn new(since: SystemTime, records: Option<State>) -> Self {
         Self(Arc::new(Mutex::new(Notes {
             since,
             began: Instant::now(),
@@ -135,7 +135,7 @@ impl Notes {
             problems: self.problems.clone(),
             warnings: self.warnings.clone(),
             events: self.events.iter().cloned().collect(),
-            records: self.records.as_ref().map(records::State::view),
+            records: self.records.as_ref().map(State::view),
         }
     }
 }

@@ -17,6 +17,7 @@ mod origin;
 mod policy_file;
 mod ports;
 mod problems;
+mod record_counts;
 mod records;
 mod signals;
 

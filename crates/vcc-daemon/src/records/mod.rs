@@ -10,9 +10,9 @@ mod watched;
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ use vcc_view::READ_EVERY;
 use vcc_web::{Snapshot, Source as _};
 
 use crate::http::Source;
+use crate::record_counts::{Counts, State};
 use crate::{Error, Result, journal};
 use file::Records;
 pub use file::{RecordsOptions, Target, renamed};
@@ -33,38 +34,6 @@ pub(crate) struct Recording {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What came of the records since the daemon began.
-#[derive(Debug, Default)]
-struct Counts {
-    written: AtomicU64,
-    lost: AtomicU64,
-    /// Why none can be written now, as on a full disk.
-    failure: Mutex<Option<String>>,
-}
-
-/// Shows what comes of the records.
-#[derive(Clone, Debug)]
-pub(crate) struct State {
-    target: String,
-    counts: Arc<Counts>,
-}
-
-impl State {
-    pub(crate) fn new(options: &RecordsOptions) -> Self {
-        Self { target: options.target.to_string(), counts: Arc::default() }
-    }
-
-    pub(crate) fn view(&self) -> vcc_web::snapshot::Records {
-        let Counts { written, lost, failure } = &*self.counts;
-        vcc_web::snapshot::Records {
-            target: self.target.clone(),
-            written: written.load(Relaxed),
-            lost: lost.load(Relaxed),
-            failure: failure.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
-    }
-}
-
 impl Recording {
     /// # Errors
     /// The file cannot be written.
@@ -74,7 +43,7 @@ impl Recording {
         let records = Records::open(options).map_err(failed)?;
         let share = options.share;
         let (stop, stopped) = mpsc::channel();
-        let to = state.counts.clone();
+        let to = state.counts();
         // The ports do not wait until the end of a large file is read.
         let work = move || {
             let mut logged = None;
