@@ -109,8 +109,8 @@ fn shown_with_defaults() {
         |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = shown.lines().map(words).collect();
     let expected = [
-        "PORTS TENANT GUEST MAX-FLOWS BUFFER BUFFER-POLICY INSIDE ORDER",
-        "vnet-a* acme - 65536 - - - last",
+        "PORTS TENANT CLASS GUEST MAX-FLOWS BUFFER BUFFER-POLICY INSIDE ORDER",
+        "vnet-a* acme - - 65536 - - - last",
         "",
         "POOL WINDOW",
         "gold 2M",
@@ -132,7 +132,7 @@ fn ports_with_a_buffer_are_shown_with_it() {
     let file = File::new(&policy);
     let shown = file.vcc("policy show FILE").well();
     let shown: String = shown.split_whitespace().map(|word| format!("{word} ")).collect();
-    assert!(shown.contains("/run/vcc-*/card - - 65536 8M fair"), "{shown}");
+    assert!(shown.contains("/run/vcc-*/card - - - 65536 8M fair"), "{shown}");
     assert!(shown.contains("1 default enforce reno-ecn hold - - - no"), "{shown}");
     assert!(shown.contains("retransmit=true"), "{shown}");
     let output = file.vcc("explain 192.0.2.1:4000 198.51.100.9:80 --file FILE").well();

@@ -71,7 +71,7 @@ fn already_attached() {
         ip("link add port type veth peer name guest");
         vcc("attach port").well();
         let complaint = vcc("attach port").complaint(1);
-        assert!(complaint.contains("`vcc detach port` first"), "{complaint}");
+        assert!(complaint.contains("`vcc detach port` ends it"), "{complaint}");
         vcc("detach port").well();
         vcc("attach port").well();
     });
