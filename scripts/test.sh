@@ -197,6 +197,8 @@ vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
 begin_beside <<-END
 	faults:faults/run.sh --quick
 	sources of another layout:scripts/check-upgrade.sh --sources
+END
+begin_beside <<-END
 	make install and uninstall:scripts/test/install.sh $vcc
 	Debian package:scripts/test/deb.sh $vcc
 	RPM package and archive:scripts/test/rpm.sh $vcc

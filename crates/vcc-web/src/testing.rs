@@ -339,6 +339,7 @@ fn state(number: u64, second: u64, rule: &RuleView) -> FlowState {
     cc.ssthresh_segs = if number % 5 > 0 { cwnd_segs / 2 + 2 } else { sys::SSTHRESH_INFINITE };
     let alpha = 0.05 + phase as f64 / period as f64 / 4.0;
     cc.own[sys::DCTCP_ALPHA as usize] = (alpha * f64::from(sys::DCTCP_ALPHA_ONE)) as u32;
+    cc.path.rtt_min_us = 90;
     let window_bytes = cwnd_segs * 1440;
     // In shadow mode, the guest has the peer's window.
     let shown_bytes = if rule.mode == "shadow" { 512 << 10 } else { window_bytes };

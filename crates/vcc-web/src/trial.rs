@@ -25,7 +25,7 @@ pub struct TrialView {
     lasted_s: f64,
     reads: u64,
     total: Sums,
-    ports: Vec<Sums>,
+    pub(crate) ports: Vec<Sums>,
     conclusion: String,
 }
 

@@ -20,6 +20,8 @@ pub enum Event<'a> {
         run: u32,
         runs: u32,
         valid: bool,
+        /// It is not valid, and another run takes its place.
+        is_repeated: bool,
         /// Why it is not valid.
         reasons: &'a [String],
         metrics: &'a BTreeMap<String, f64>,

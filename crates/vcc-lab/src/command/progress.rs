@@ -40,13 +40,14 @@ impl Progress for Terminal {
                     "{ERASE_LINE}{experiment} {case} {run}/{runs}: {far}{left} left"
                 ));
             }
-            Event::Done { run, runs, valid, reasons, metrics, .. } => {
+            Event::Done { run, runs, valid, is_repeated, reasons, metrics, .. } => {
                 let erase = if self.is_terminal { ERASE_LINE } else { "" };
                 let text = if *valid {
                     let figures = metrics.iter().map(|(name, value)| format!("{name} {value:.3}"));
                     figures.collect::<Vec<_>>().join(", ")
                 } else {
-                    format!("not valid: {}", reasons.join("; "))
+                    let next = if *is_repeated { ", another run takes its place" } else { "" };
+                    format!("not valid{next}: {}", reasons.join("; "))
                 };
                 self.show(&format!("{erase}{} {case} {run}/{runs}: {text}\n", self.experiment));
             }

@@ -86,6 +86,11 @@ impl<'a, P> Ledger<'a, P> {
         (self.wanted + self.invalid(case)).min(self.most_attempts) - self.begun[case]
     }
 
+    /// Does another run take the place of one of the case that is found to be invalid now?
+    pub fn repeats(&self, case: usize) -> bool {
+        self.wanted + self.invalid(case) < self.most_attempts
+    }
+
     fn invalid(&self, case: usize) -> u32 {
         self.over[case].values().filter(|run| !run.valid).count() as u32
     }

@@ -197,6 +197,7 @@ fn end<P>(
         run: turn.run,
         runs,
         valid: report.valid,
+        is_repeated: !report.valid && ledger.repeats(turn.case),
         reasons: &report.reasons,
         metrics: &report.metrics,
     });
@@ -248,14 +249,19 @@ mod tests {
         names.iter().map(case).collect()
     }
 
-    /// What a person sees: the case, the number of its run, and the seconds that are left.
+    /// What a person sees: the case, the number of its run, and the seconds that are left; and of each
+    /// invalid run, whether another takes its place.
     #[derive(Default)]
-    struct Seen(Vec<(String, u32, f64)>);
+    struct Seen(Vec<(String, u32, f64)>, Vec<bool>);
 
     impl Progress for Seen {
         fn note(&mut self, event: &Event) {
-            if let Event::Tick { case, run, left_s, .. } = event {
-                self.0.push(((*case).to_owned(), *run, *left_s));
+            match event {
+                Event::Tick { case, run, left_s, .. } => {
+                    self.0.push(((*case).to_owned(), *run, *left_s));
+                }
+                Event::Done { valid: false, is_repeated, .. } => self.1.push(*is_repeated),
+                Event::Done { .. } => {}
             }
         }
     }
@@ -288,6 +294,7 @@ mod tests {
         let late = late.iter().zip([1, 1, 1, 2]).map(|(left_s, run)| tick("late", run, *left_s));
         let good = [tick("good", 1, 14.0), tick("good", 2, 4.0)];
         assert_eq!(seen.0, late.chain(good).collect::<Vec<_>>());
+        assert_eq!(seen.1, [true, true]);
     }
 
     #[test]
@@ -295,6 +302,7 @@ mod tests {
         let (runs, seen) = run_all(&["never", "good"], Order::CaseByCase, 3);
         assert_eq!(runs, ["never-0", "never-1", "never-2", "good-0", "good-1"]);
         assert_eq!(seen.0[3], tick("good", 1, 14.0), "no time is left for what is given up");
+        assert_eq!(seen.1, [true, false, false]);
     }
 
     #[test]

@@ -58,6 +58,13 @@ metrics! {
     PORT_GUEST_DELAY = histogram("vcc_port_guest_delay_seconds", ["device", "tenant"], "Times that a port's guest took to answer; since the port was attached.");
     PORT_UNTRANSLATED = counter("vcc_port_untranslated_segments_total", ["device", "tenant", "reason"], "Segments that were passed untouched, dropped or not sent, by reason; since the port was attached.");
 
+    TRIAL_CONNECTIONS = gauge("vcc_trial_connections", ["device"], "Connections in shadow mode during the last minute.");
+    TRIAL_LIMITED_CONNECTIONS = gauge("vcc_trial_limited_connections", ["device"], "Of these, those of which more was in flight than the underlay's window would have been.");
+    TRIAL_LIMITED_BYTES = gauge("vcc_trial_limited_bytes_ratio", ["device"], "The part of their bytes that the underlay would have delayed.");
+    TRIAL_LIMITED_TIME = gauge("vcc_trial_limited_time_ratio", ["device"], "The part of their time in which more was in flight than the underlay's window.");
+    TRIAL_WINDOW = gauge("vcc_trial_window_ratio", ["device"], "The underlay's window over what was in flight, where that was more: the median.");
+    TRIAL_QUEUE = gauge("vcc_trial_queue_seconds", ["device"], "The median over the connections of their round-trip time less their least one.");
+
     RULE_INFO = gauge("vcc_rule_info", ["rule", "mode", "underlay"], "Always 1; mode and underlay of a rule are the labels.");
     RULE_FLOWS = gauge("vcc_rule_flows", ["rule"], "Live connections under a rule.");
     RULE_CONNECTIONS = counter("vcc_rule_connections_total", ["rule"], "Connections that came under a rule, by a SYN or a reload; since the daemon started.");

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::UNIX_EPOCH;
 
 use vcc_engine::{Delays, Histogram, Stage};
+use vcc_view::trial::Sums;
 use vcc_view::{Counts, FlowView, PortView, RuleView};
 
 use super::Metric;
@@ -34,6 +35,7 @@ pub fn render(
     if let Ok(taken) = taken {
         daemon(&mut text, taken);
         ports(&mut text, taken);
+        trial(&mut text, taken);
         rules(&mut text, taken);
         pools(&mut text, &taken.snapshot.pools);
         text.one(&m::SNAPSHOT_DURATION, taken.took.as_secs_f64());
@@ -74,6 +76,28 @@ fn daemon(text: &mut Text, taken: &Taken) {
         text.one(&m::RECORDS_WRITTEN, records.written as f64);
         text.one(&m::RECORDS_LOST, records.lost as f64);
         text.one(&m::RECORDS_FAILING, if records.failure.is_some() { 1.0 } else { 0.0 });
+    }
+}
+
+/// Of ports with connections in shadow mode.
+fn trial(text: &mut Text, taken: &Taken) {
+    let Some(trial) = &taken.trial else { return };
+    /// A metric, and its value of a port, where it has one.
+    type Figure = (&'static Metric, fn(&Sums) -> Option<f64>);
+    let columns: [Figure; 6] = [
+        (&m::TRIAL_CONNECTIONS, |port| Some(port.connections as f64)),
+        (&m::TRIAL_LIMITED_CONNECTIONS, |port| Some(port.limited_connections as f64)),
+        (&m::TRIAL_LIMITED_BYTES, |port| port.limited_bytes_share),
+        (&m::TRIAL_LIMITED_TIME, |port| port.limited_time_share),
+        (&m::TRIAL_WINDOW, |port| port.window_part),
+        (&m::TRIAL_QUEUE, |port| Some(port.queue_us? / 1e6)),
+    ];
+    for (metric, value) in columns {
+        text.family(metric, |samples| {
+            for (port, value) in trial.ports.iter().filter_map(|port| Some((port, value(port)?))) {
+                samples.add([&port.name], value);
+            }
+        });
     }
 }
 

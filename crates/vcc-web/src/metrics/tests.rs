@@ -124,6 +124,22 @@ fn every_metric_is_given_and_is_what_it_was_declared_to_be() {
     }
 }
 
+/// Of ports that watch alone.
+#[test]
+fn a_trial_has_the_figures_of_its_ports() {
+    let parsed = parsed([snapshot(3600), snapshot(3601)]);
+    let of = |name: &str| -> Vec<f64> {
+        let samples = parsed.samples.iter().filter(|((it, _), _)| it == name);
+        samples.map(|(_, value)| *value).collect()
+    };
+    let [all, limited] = ["vcc_trial_connections", "vcc_trial_limited_connections"].map(of);
+    assert!(!all.is_empty() && all.len() == limited.len());
+    assert!(all.iter().zip(&limited).all(|(all, limited)| *all >= 1.0 && limited <= all));
+    assert!(of("vcc_trial_window_ratio").iter().all(|part| *part > 0.0 && *part < 1.0));
+    assert!(of("vcc_trial_limited_time_ratio").iter().all(|part| *part <= 1.0));
+    assert!(of("vcc_trial_queue_seconds").iter().all(|queue_s| *queue_s < 1e-3));
+}
+
 #[test]
 fn names_follow_the_conventions() {
     for Metric { name, kind, help, .. } in METRICS {

@@ -43,7 +43,7 @@ fn already_attached_and_pinned() {
         veth();
         drop(pinned());
         let message = refused(Port::attach(PORT, &AttachOptions::default()));
-        assert!(message.contains("`vcc detach port` first"), "{message}");
+        assert!(message.contains("`vcc detach port` ends it"), "{message}");
     });
 }
 

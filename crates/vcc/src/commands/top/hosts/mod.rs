@@ -7,8 +7,7 @@ mod request;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -18,6 +17,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Paragraph;
+use tokio::runtime::{self, Runtime};
 use vcc_command::output;
 
 use self::list::Endpoint;
@@ -34,6 +34,9 @@ pub struct Options<'a> {
     /// How many of the busiest ports are shown.
     pub busiest: usize,
 }
+
+/// The interval at which answers are looked for, which come without an event.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// On a terminal until the user ends it, else once.
 pub fn run(options: &Options<'_>) -> anyhow::Result<ExitCode> {
@@ -52,8 +55,6 @@ pub fn run(options: &Options<'_>) -> anyhow::Result<ExitCode> {
             screen.terminal.draw(|frame| draw(&view, &mut scrolled, frame))?;
             is_stale = false;
         }
-        // Answers come without an event.
-        const LOOK: Duration = Duration::from_millis(100);
         let pause = next.saturating_duration_since(Instant::now()).min(LOOK);
         if let Some(event) = terminal::next_event(pause)? {
             is_stale = true;
@@ -82,7 +83,7 @@ pub fn run(options: &Options<'_>) -> anyhow::Result<ExitCode> {
 
 /// 1 if a host did not answer.
 fn once(hosts: &mut Hosts, options: &Options<'_>) -> anyhow::Result<ExitCode> {
-    hosts.wait(options.timeout);
+    hosts.wait();
     let view = View::new(&hosts.hosts, options.busiest);
     if options.json {
         output::say_json(&view)?;
@@ -94,30 +95,28 @@ fn once(hosts: &mut Hosts, options: &Options<'_>) -> anyhow::Result<ExitCode> {
     Ok(if all_answer { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Each is asked on a thread of its own, so that none waits for another.
+/// A task asks each, so that none waits for another.
 struct Hosts {
     hosts: Vec<Host>,
     /// One for each; full while the host is being asked.
-    ask: Vec<SyncSender<()>>,
+    ask: Vec<tokio::sync::mpsc::Sender<()>>,
     answers: Receiver<(usize, Result<Report, String>)>,
+    asking: Option<Runtime>,
 }
 
 impl Hosts {
     fn ask(endpoints: Vec<Endpoint>, timeout: Duration) -> anyhow::Result<Self> {
+        let asking = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let asking = asking.context("cannot start a thread that asks the hosts")?;
         let (send, answers) = mpsc::channel();
         let mut ask = Vec::new();
         for (index, endpoint) in endpoints.iter().enumerate() {
-            let (wake, asked) = mpsc::sync_channel(1);
-            let (endpoint, send) = (endpoint.clone(), send.clone());
-            // A resolver of names wants some room.
-            let builder = thread::Builder::new().stack_size(256 << 10);
-            builder
-                .spawn(move || keep_asking(index, &endpoint, timeout, &asked, &send))
-                .context("cannot start a thread for each host")?;
+            let (wake, asked) = tokio::sync::mpsc::channel(1);
+            asking.spawn(keep_asking(index, endpoint.clone(), timeout, asked, send.clone()));
             ask.push(wake);
         }
         let hosts = endpoints.into_iter().map(|endpoint| Host { endpoint, answer: None }).collect();
-        let hosts = Self { hosts, ask, answers };
+        let hosts = Self { hosts, ask, answers, asking: Some(asking) };
         hosts.ask_again();
         Ok(hosts)
     }
@@ -140,32 +139,36 @@ impl Hosts {
     }
 
     /// Until all have answered, or cannot any more.
-    fn wait(&mut self, timeout: Duration) {
-        /// A resolver of names obeys no timeout of ours.
-        const FOR_NAMES: Duration = Duration::from_secs(1);
-        let until = Instant::now() + timeout + FOR_NAMES;
+    fn wait(&mut self) {
+        // Each is given up after the timeout.
         while self.hosts.iter().any(|host| host.answer.is_none()) && !interrupt::came() {
-            let left = until.saturating_duration_since(Instant::now());
-            let Ok((index, answer)) = self.answers.recv_timeout(left) else { break };
-            self.hosts[index].answer = Some(answer);
+            if let Ok((index, answer)) = self.answers.recv_timeout(LOOK) {
+                self.hosts[index].answer = Some(answer);
+            }
         }
-        for host in &mut self.hosts {
-            host.answer
-                .get_or_insert_with(|| Err("the name's address is not known in time".to_owned()));
+    }
+}
+
+impl Drop for Hosts {
+    /// A resolver of names may take longer than anybody waits.
+    fn drop(&mut self) {
+        if let Some(asking) = self.asking.take() {
+            asking.shutdown_background();
         }
     }
 }
 
 /// Ends when nobody listens any more.
-fn keep_asking(
+async fn keep_asking(
     index: usize,
-    endpoint: &Endpoint,
+    endpoint: Endpoint,
     timeout: Duration,
-    asked: &Receiver<()>,
-    send: &Sender<(usize, Result<Report, String>)>,
+    mut asked: tokio::sync::mpsc::Receiver<()>,
+    send: Sender<(usize, Result<Report, String>)>,
 ) {
-    while asked.recv().is_ok() {
-        let answer = request::ask(endpoint, timeout).and_then(|body| Report::from_json(&body));
+    while asked.recv().await.is_some() {
+        let answer = request::ask(&endpoint, timeout).await;
+        let answer = answer.and_then(|body| Report::from_json(&body));
         if send.send((index, answer)).is_err() {
             return;
         }

@@ -1,125 +1,78 @@
 //! One answer of a daemon over HTTP, within a time.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
 
 use super::list::Endpoint;
 
 /// The answer about tens of thousands of ports is shorter.
-const LONGEST_BYTES: u64 = 64 << 20;
+const LONGEST_BYTES: usize = 64 << 20;
 const PATH: &str = "/api/snapshot.json";
+/// Of an error's text.
+const SHOWN_CHARS: usize = 300;
 
 /// The body of the answer, or why there is none.
-pub fn ask(endpoint: &Endpoint, within: Duration) -> Result<Vec<u8>, String> {
-    let until = Instant::now() + within;
-    let answer = match endpoint {
-        Endpoint::Socket(path) => UnixStream::connect(path)
-            .map_err(|error| in_words(&error, within))
-            .and_then(|stream| exchange(Unix(stream), "localhost", until, within)),
-        Endpoint::Address(address) => tcp(&[*address], until, within),
+pub async fn ask(endpoint: &Endpoint, within: Duration) -> Result<Bytes, String> {
+    let answer = timeout(within, connect_and_ask(endpoint));
+    answer.await.unwrap_or_else(|_| Err(format!("no answer within {} s", within.as_secs_f64())))
+}
+
+async fn connect_and_ask(endpoint: &Endpoint) -> Result<Bytes, String> {
+    match endpoint {
+        Endpoint::Socket(path) => {
+            exchange(UnixStream::connect(path).await.map_err(in_words)?, "localhost").await
+        }
+        Endpoint::Address(address) => {
+            let stream = TcpStream::connect(address).await.map_err(in_words)?;
+            exchange(stream, &address.to_string()).await
+        }
         Endpoint::Name(name, port) => {
-            let found = (name.as_str(), *port).to_socket_addrs();
-            let found = found.map_err(|error| format!("the name is not known: {error}"))?;
-            tcp(&found.collect::<Vec<_>>(), until, within)
-        }
-    };
-    body(&answer?)
-}
-
-fn tcp(
-    addresses: &[std::net::SocketAddr],
-    until: Instant,
-    within: Duration,
-) -> Result<Vec<u8>, String> {
-    let mut last = "the name has no address".to_owned();
-    for address in addresses {
-        let connected = left(until).and_then(|left| TcpStream::connect_timeout(address, left));
-        match connected {
+            let stream = TcpStream::connect((name.as_str(), *port)).await.map_err(in_words)?;
             // By the address, which the daemon knows; it may not know the name.
-            Ok(stream) => return exchange(stream, &address.to_string(), until, within),
-            Err(error) => last = in_words(&error, within),
+            let address = stream.peer_addr().map_err(in_words)?;
+            exchange(stream, &address.to_string()).await
         }
     }
-    Err(last)
 }
 
-/// What a stream of either kind has.
-trait Stream: Read + Write {
-    fn limit(&self, timeout: Duration) -> io::Result<()>;
-}
-
-impl Stream for TcpStream {
-    fn limit(&self, timeout: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(timeout))?;
-        self.set_write_timeout(Some(timeout))
-    }
-}
-
-struct Unix(UnixStream);
-
-impl Read for Unix {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for Unix {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-impl Stream for Unix {
-    fn limit(&self, timeout: Duration) -> io::Result<()> {
-        self.0.set_read_timeout(Some(timeout))?;
-        self.0.set_write_timeout(Some(timeout))
-    }
-}
-
-fn left(until: Instant) -> io::Result<Duration> {
-    let left = until.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-/// HTTP/1.0: the answer ends with the connection, and comes in one piece (RFC 1945).
-fn exchange(
-    mut stream: impl Stream,
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     host: &str,
-    until: Instant,
-    within: Duration,
-) -> Result<Vec<u8>, String> {
-    let mut transfer = || -> io::Result<Vec<u8>> {
-        stream.limit(left(until)?)?;
-        stream.write_all(format!("GET {PATH} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes())?;
-        let mut answer = Vec::new();
-        let mut part = vec![0; 64 << 10];
-        loop {
-            stream.limit(left(until)?)?;
-            match stream.read(&mut part) {
-                Ok(0) => return Ok(answer),
-                Ok(count) => answer.extend_from_slice(&part[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if answer.len() as u64 > LONGEST_BYTES {
-                return Err(io::Error::other("the answer is longer than any of vcc's"));
-            }
-        }
+) -> Result<Bytes, String> {
+    let not_http = |error: hyper::Error| match error.is_parse() {
+        true => "the answer is not HTTP/1: is it vcc's address?".to_owned(),
+        false => error.to_string(),
     };
-    transfer().map_err(|error| in_words(&error, within))
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(not_http)?;
+    // It ends with the connection, which ends with `sender`.
+    tokio::spawn(connection);
+    let request = Request::get(PATH).header(header::HOST, host).body(Empty::<Bytes>::new());
+    let request = request.map_err(|error| error.to_string())?;
+    let answer = sender.send_request(request).await.map_err(not_http)?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), LONGEST_BYTES).collect().await;
+    let body = body.map_err(|error| format!("the answer is incomplete: {error}"))?.to_bytes();
+    if status != StatusCode::OK {
+        let reason = String::from_utf8_lossy(&body);
+        let reason: String =
+            reason.lines().next().unwrap_or_default().chars().take(SHOWN_CHARS).collect();
+        return Err(format!("answered {status}: {reason}"));
+    }
+    Ok(body)
 }
 
-fn in_words(error: &io::Error, within: Duration) -> String {
+fn in_words(error: io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            format!("no answer within {} s", within.as_secs_f64())
-        }
         io::ErrorKind::ConnectionRefused => {
             "connection refused: does the daemon run with --listen?".to_owned()
         }
@@ -127,50 +80,45 @@ fn in_words(error: &io::Error, within: Duration) -> String {
     }
 }
 
-fn body(answer: &[u8]) -> Result<Vec<u8>, String> {
-    const NOT_HTTP: &str = "the answer is not HTTP/1: is it vcc's address?";
-    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or(NOT_HTTP)?;
-    let head = String::from_utf8_lossy(&answer[..end]);
-    let body = &answer[end + 4..];
-    let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.strip_prefix("HTTP/1."));
-    let status = status.and_then(|rest| rest.split_once(' ')).map(|(_, status)| status);
-    let status = status.ok_or(NOT_HTTP)?;
-    if !status.starts_with("200") {
-        let reason = String::from_utf8_lossy(&body[..body.len().min(300)]);
-        let reason = reason.lines().next().unwrap_or_default();
-        return Err(format!("answered {status}: {reason}"));
-    }
-    let length = lines.filter_map(|line| line.split_once(':'));
-    let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let length: Option<usize> =
-        length.filter_map(|(_, value)| value.trim().parse().ok()).next_back();
-    if length.is_some_and(|length| length != body.len()) {
-        return Err("the answer is incomplete".to_owned());
-    }
-    Ok(body.to_vec())
-}
-
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// The answer to a request at a server that says `text` and closes.
+    fn answer(text: &str) -> Result<String, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a listener");
+            let address = listener.local_addr().expect("an address");
+            let serve = async {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(text.as_bytes()).await;
+            };
+            let endpoint = Endpoint::Address(address);
+            let (answer, ()) = tokio::join!(ask(&endpoint, Duration::from_secs(30)), serve);
+            answer.map(|body| String::from_utf8(body.to_vec()).expect("UTF-8"))
+        })
+    }
 
     #[test]
     fn only_a_whole_answer_has_a_body() {
-        let of =
-            |answer: &str| body(answer.as_bytes()).map(|it| String::from_utf8(it).expect("UTF-8"));
-        assert_eq!(of("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), Ok("{}".to_owned()));
-        assert_eq!(of("HTTP/1.0 200 OK\r\n\r\n{}"), Ok("{}".to_owned()));
-        assert_eq!(
-            of("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}"),
-            Err("the answer is incomplete".to_owned())
+        assert_eq!(answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), Ok("{}".to_owned()));
+        assert_eq!(answer("HTTP/1.0 200 OK\r\n\r\n{}"), Ok("{}".to_owned()));
+        let cut = answer("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}");
+        assert!(
+            cut.as_ref().is_err_and(|why| why.starts_with("the answer is incomplete")),
+            "{cut:?}"
         );
         assert_eq!(
-            of("HTTP/1.1 503 Service Unavailable\r\n\r\ncannot read the ports: x\nmore"),
+            answer("HTTP/1.1 503 Service Unavailable\r\n\r\ncannot read the ports: x\nmore"),
             Err("answered 503 Service Unavailable: cannot read the ports: x".to_owned())
         );
-        for other in ["", "SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1\r\n\r\n"] {
-            assert_eq!(of(other), Err("the answer is not HTTP/1: is it vcc's address?".to_owned()));
-        }
+        let other = answer("SSH-2.0-OpenSSH\r\n\r\n");
+        assert_eq!(other, Err("the answer is not HTTP/1: is it vcc's address?".to_owned()));
     }
 }
