@@ -25,4 +25,13 @@ static __always_inline void count(uint32_t port, uint32_t what)
 		n->segments[what]++;
 }
 
+/* The fast path leaves a frame to the whole engine. `dir`: enum direction (parse.h). */
+static __always_inline void count_handed_on(uint32_t port, uint32_t dir)
+{
+	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &port);
+
+	if (n && dir < 2)
+		n->handed_on[dir]++;
+}
+
 #endif

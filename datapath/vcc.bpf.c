@@ -415,18 +415,9 @@ SEC("tcx/egress") int rewrite_to_guest(struct __sk_buff *skb)
 	return rewrite_work(skb, TO_GUEST);
 }
 
-static __always_inline void count_handed_on(struct __sk_buff *skb, enum direction dir)
-{
-	uint32_t index = skb->cb[CB_PORT];
-	struct vcc_counts *n = bpf_map_lookup_elem(&counts, &index);
-
-	if (n)
-		n->handed_on[dir]++;
-}
-
 SEC("tcx/ingress") int all_from_guest(struct __sk_buff *skb)
 {
-	count_handed_on(skb, FROM_GUEST);
+	count_handed_on(skb->cb[CB_PORT], FROM_GUEST);
 	return translate(skb, FROM_GUEST);
 }
 
@@ -437,7 +428,7 @@ SEC("tcx/ingress") int fack_from_guest(struct __sk_buff *skb)
 
 SEC("tcx/egress") int all_to_guest(struct __sk_buff *skb)
 {
-	count_handed_on(skb, TO_GUEST);
+	count_handed_on(skb->cb[CB_PORT], TO_GUEST);
 	return translate(skb, TO_GUEST);
 }
 

@@ -11,13 +11,17 @@
 #include "syn.h"
 #include "unknown_connection.h"
 
+/* The peer has opened the connection, and the guest's SYN-ACK has not passed. */
+VCC_INLINE bool lacks_own_synack(const struct vcc_flow *f)
+{
+	return f->stage == STAGE_SYN_RECEIVED &&
+	       !(f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST));
+}
+
 /* Does a segment of the guest show that a SYN-ACK, the peer's or its own, did not pass? */
 VCC_INLINE bool is_unanswered(const struct vcc_flow *f, const struct vcc_segment *s)
 {
-	const uint32_t own = FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST;
-
-	return (f->stage == STAGE_SYN_SENT ||
-		(f->stage == STAGE_SYN_RECEIVED && !(f->flags & own))) &&
+	return (f->stage == STAGE_SYN_SENT || lacks_own_synack(f)) &&
 	       (s->flags & (TCP_SYN | TCP_RST | TCP_ACK)) == TCP_ACK;
 }
 
@@ -28,11 +32,10 @@ VCC_INLINE bool is_unanswered(const struct vcc_flow *f, const struct vcc_segment
 VCC_INLINE bool unanswered_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 				      const struct vcc_segment *s, struct vcc_action *a)
 {
-	const uint32_t seen = FLOW_WINDOW_SHOWN; /* unanswered_to_guest() has counted it */
-
 	if (!is_unanswered(f, s))
 		return false;
-	a->one_direction = !(f->sends & SENDS_UNANSWERED) && !(f->flags & seen);
+	/* If the window was shown, unanswered_to_guest() has counted it. */
+	a->one_direction = !(f->sends & SENDS_UNANSWERED) && !(f->flags & FLOW_WINDOW_SHOWN);
 	f->sends |= SENDS_UNANSWERED;
 	if (s->payload_bytes && is_policed(f, p) && rejects_unknown(p)) {
 		count_policed(f);
@@ -54,8 +57,7 @@ VCC_INLINE bool unanswered_from_guest(struct vcc_flow *f, const struct vcc_param
 VCC_INLINE void unanswered_to_guest(struct vcc_flow *f, const struct vcc_segment *s,
 				    struct vcc_action *a)
 {
-	if (f->stage != STAGE_SYN_RECEIVED ||
-	    (f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST)) || !(s->flags & TCP_ACK))
+	if (!lacks_own_synack(f) || !(s->flags & TCP_ACK))
 		return;
 	if (!(f->flags & FLOW_WINDOW_SHOWN)) {
 		/* Only the peer's next segments may say it. */

@@ -5,7 +5,7 @@
  * whose SYN-ACK did not pass, which has no grace.
  */
 #include "check.h"
-#include "active_open.h"
+#include "one_direction.h"
 
 uint32_t nondet_u32(void);
 

@@ -94,9 +94,10 @@ if [ "${1-}" = test ]; then
 		wanted=$(echo "$wanted" | sed 's/ chromium//')
 	fi
 fi
-# lwIP, iPXE and GRUB are guests that are not Linux, and PyTCP, which pip installs; slirp4netns ends a Linux guest's connections. netstack, another one,
-# needs a newer Go than Debian 12's. tshark and tcpdump read recordings. QEMU and passt are for virtual machines (live-domain), QEMU and busybox
-# for Debian's kernels; the runtime of clang's sanitizers is a package of its own.
+# lwIP, iPXE and GRUB are guests that are not Linux, and PyTCP, which pip installs; slirp4netns ends a Linux
+# guest's connections. netstack, another one, needs a newer Go than Debian 12's. tshark and tcpdump read
+# recordings. QEMU and passt are for virtual machines (live-domain), QEMU and busybox for Debian's kernels;
+# the runtime of clang's sanitizers is a package of its own.
 if [ "${1-}" = verify ]; then
 	for package in tshark tcpdump liblwip-dev ipxe ovmf grub-common grub-efi-amd64-bin python3-venv qemu-system-x86 \
 		busybox-static xz-utils passt slirp4netns "libclang-rt-$llvm-dev"; do

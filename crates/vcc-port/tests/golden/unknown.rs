@@ -154,38 +154,40 @@ fn a_connection_that_finds_no_room_is_refused() {
 const MAX_FLOWS: u32 = 4096;
 const OTHERS: u16 = 3000;
 
-/// However many connections the guest ends by its own word, none of them passes unpoliced. What is
-/// beyond the window is dropped: the flow is there, is revived, or is unknown.
-#[test]
-fn a_guest_that_resets_its_connections_gains_nothing() {
-    if !vcc_testing::can_attach() {
-        return;
+/// A datapath whose flows end soon, without a port of the domain beside it.
+struct Forgetful(Datapath);
+
+impl Forgetful {
+    fn load() -> Self {
+        let params = policing(|p| p.idle_closed_ms = 1);
+        let options = AttachOptions { max_flows: MAX_FLOWS, ..usually(params) };
+        Self(Datapath::load(&options).expect("the datapath loads"))
     }
-    let params = policing(|p| p.idle_closed_ms = 1);
-    let options = AttachOptions { max_flows: MAX_FLOWS, ..usually(params) };
-    let datapath = Datapath::load(&options).expect("the datapath loads");
-    let run = |from: Direction, packet: &Packet| {
-        datapath.run(from.program(), &packet.frame(), 0).expect("it runs").return_value
-    };
-    let count = |counter| datapath.counters().expect("counters").get(counter);
-    let flows = || datapath.usage().expect("usage").flows;
-    let open_and_reset = |guest_port: u16| {
+
+    fn run(&self, from: Direction, packet: &Packet) -> i32 {
+        self.0.run(from.program(), &packet.frame(), 0).expect("it runs").return_value
+    }
+
+    fn count(&self, counter: Counter) -> u64 {
+        self.0.counters().expect("counters").get(counter)
+    }
+
+    /// A connection that the guest opens, and ends by a RST.
+    fn open_and_reset(&self, guest_port: u16) -> Connection {
         let mut c = connection(false, guest_port);
         let syn = c.syn();
-        assert_eq!(run(FromGuest, &syn), NEXT);
+        assert_eq!(self.run(FromGuest, &syn), NEXT);
         c.sent(FromGuest, &syn);
         let syn_ack = c.syn_ack();
-        assert_eq!(run(ToGuest, &syn_ack), NEXT);
+        assert_eq!(self.run(ToGuest, &syn_ack), NEXT);
         c.sent(ToGuest, &syn_ack);
-        assert_eq!(run(FromGuest, &c.packet(FromGuest)), NEXT);
-        assert_eq!(run(FromGuest, &Packet { flags: RST | ACK, ..c.packet(FromGuest) }), NEXT);
+        assert_eq!(self.run(FromGuest, &c.packet(FromGuest)), NEXT);
+        assert_eq!(self.run(FromGuest, &Packet { flags: RST | ACK, ..c.packet(FromGuest) }), NEXT);
         c
-    };
-    let beyond = |c: &Connection| {
-        let seq = c.guest_next.wrapping_add(4 << 20);
-        Packet { seq, payload: payload(1000), ..c.packet(FromGuest) }
-    };
-    let until_forgotten = || {
+    }
+
+    fn wait_until_forgotten(&self) {
+        let flows = || self.0.usage().expect("usage").flows;
         for _ in 0..3000 {
             if flows() == 0 {
                 return;
@@ -193,20 +195,35 @@ fn a_guest_that_resets_its_connections_gains_nothing() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         panic!("{} flows are never forgotten", flows());
+    }
+}
+
+/// However many connections the guest ends by its own word, none of them passes unpoliced. What is
+/// beyond the window is dropped: the flow is there, is revived, or is unknown.
+#[test]
+fn a_guest_that_resets_its_connections_gains_nothing() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Forgetful::load();
+    let count = |counter| port.count(counter);
+    let beyond = |c: &Connection| {
+        let seq = c.guest_next.wrapping_add(4 << 20);
+        Packet { seq, payload: payload(1000), ..c.packet(FromGuest) }
     };
-    let old = open_and_reset(1);
-    until_forgotten();
-    assert_eq!(run(FromGuest, &beyond(&old)), DROP);
+    let old = port.open_and_reset(1);
+    port.wait_until_forgotten();
+    assert_eq!(port.run(FromGuest, &beyond(&old)), DROP);
     assert_eq!([counters::REVIVED, counters::POLICED].map(count), [1, 1]);
-    run(FromGuest, &Packet { flags: RST | ACK, ..old.packet(FromGuest) });
-    until_forgotten();
+    port.run(FromGuest, &Packet { flags: RST | ACK, ..old.packet(FromGuest) });
+    port.wait_until_forgotten();
     // Others take the place of what is kept of it.
     for guest_port in 2..=OTHERS {
-        open_and_reset(guest_port);
+        port.open_and_reset(guest_port);
     }
-    until_forgotten();
+    port.wait_until_forgotten();
     for c in [&old, &connection(false, 2), &connection(false, OTHERS)] {
-        assert_eq!(run(FromGuest, &beyond(c)), DROP);
+        assert_eq!(port.run(FromGuest, &beyond(c)), DROP);
     }
     let dropped = [counters::POLICED, counters::UNKNOWN_DROPPED].map(count);
     assert_eq!(dropped.iter().sum::<u64>(), 4, "{dropped:?}");
@@ -219,31 +236,17 @@ fn a_flood_of_handshakes_spares_the_records_of_open_connections() {
     if !vcc_testing::can_attach() {
         return;
     }
-    let params = policing(|p| p.idle_closed_ms = 1);
-    let options = AttachOptions { max_flows: MAX_FLOWS, ..usually(params) };
-    let datapath = Datapath::load(&options).expect("the datapath loads");
-    let run = |from: Direction, packet: &Packet| {
-        datapath.run(from.program(), &packet.frame(), 0).expect("it runs").return_value
-    };
-    let count = |counter| datapath.counters().expect("counters").get(counter);
-    let mut c = connection(false, 1);
-    for from in [FromGuest, ToGuest] {
-        let packet = if from == FromGuest { c.syn() } else { c.syn_ack() };
-        assert_eq!(run(from, &packet), NEXT);
-        c.sent(from, &packet);
-    }
-    assert_eq!(run(FromGuest, &c.packet(FromGuest)), NEXT);
-    assert_eq!(run(FromGuest, &Packet { flags: RST | ACK, ..c.packet(FromGuest) }), NEXT);
-    vcc_testing::eventually("the connection is forgotten", || {
-        datapath.usage().expect("usage").flows == 0
-    });
+    let port = Forgetful::load();
+    let c = port.open_and_reset(1);
+    port.wait_until_forgotten();
     for guest_port in 2..=4 * OTHERS {
-        run(FromGuest, &connection(false, guest_port).syn());
+        port.run(FromGuest, &connection(false, guest_port).syn());
     }
-    assert!(count(counters::GAVE_WAY) > 8000, "{}", count(counters::GAVE_WAY));
+    let gave_way = port.count(counters::GAVE_WAY);
+    assert!(gave_way > 8000, "{gave_way}");
     let data = Packet { payload: payload(100), ..c.packet(FromGuest) };
-    assert_eq!(run(FromGuest, &data), NEXT);
-    assert_eq!(count(counters::REVIVED), 1);
+    assert_eq!(port.run(FromGuest, &data), NEXT);
+    assert_eq!(port.count(counters::REVIVED), 1);
 }
 
 /// Either end may have opened the connection, and a rule may leave one of the two alone.
