@@ -8,7 +8,7 @@
 #include "vcc.h"
 
 /* Must change with every change of the maps' contents, even if no size changes. */
-#define LAYOUT_VERSION 19u
+#define LAYOUT_VERSION 20u
 
 /* User space copies keys and values byte by byte; padding would be uninitialised. */
 #pragma GCC diagnostic push
@@ -101,6 +101,23 @@ struct vcc_entry {
 	 * differ, because some overlays number the destination's network, or the sender's identity.
 	 */
 	uint64_t tunnels[2];
+};
+
+/* A set has so many minisocks of connections that were open, and of others behind them. */
+enum vcc_minisock_ways {
+	MINISOCK_OPEN_WAYS = 8,
+	MINISOCK_HALF_OPEN_WAYS = 4,
+	MINISOCK_WAYS = MINISOCK_OPEN_WAYS + MINISOCK_HALF_OPEN_WAYS,
+};
+
+/* A value of `minisocks`: a set of the set-associative table in minisock.h. */
+struct vcc_minisock_set {
+	uint64_t checks[MINISOCK_WAYS];	 /* minisock_check() of each; 0: free */
+	uint32_t left_at[MINISOCK_WAYS]; /* `left` when it was left */
+	uint16_t ports[MINISOCK_WAYS];	 /* the port's index */
+	uint32_t left;			 /* how many have been left in the set; wraps */
+	uint32_t reserved;
+	struct vcc_minisock minisocks[MINISOCK_WAYS];
 };
 
 /* A connection that comes to a port with its guest. */
@@ -225,7 +242,7 @@ struct vcc_host_constants {
 	 */
 	uint32_t flows_max;
 	uint32_t flows_reserved;
-	uint32_t reserved;
+	uint32_t minisock_sets; /* sets of `minisocks`, a power of two */
 	/* Random, so that nobody finds two connections with one tag (flow_tag.h). */
 	uint64_t tag_secrets[TAG_SECRETS];
 };

@@ -151,7 +151,7 @@ static __always_inline int translate_fast(struct __sk_buff *skb, enum direction 
 	if (!port)
 		return VERDICT_PASS;
 	/* The whole engine revives the flow, or finds the rule that drops the segment. */
-	if (!e && (minisock_of(&w->key, tag, port) ||
+	if (!e && (has_minisock(&w->key, tag, port) ||
 		   (dir == FROM_GUEST && s->payload_bytes && may_reject_unknown(port))))
 		return HAND_ON;
 	/* Its SYN did not pass this port. */

@@ -152,14 +152,15 @@ struct making_room {
 	uint32_t port;
 	uint32_t at;	 /* the position that is looked at next */
 	uint32_t behind; /* a flow gives way if it is so many positions behind the queue's end */
-	bool made;
+	bool found;
+	uint64_t tag; /* of the flow that was found, and is held */
 };
 
 /*
- * bpf_loop's callback: forgets the oldest half-open flow. One that another CPU is processing is
- * spared, and keeps its place.
+ * bpf_loop's callback: finds the oldest half-open flow, and holds it. One that another CPU is
+ * processing is spared, and keeps its place.
  */
-static int give_way(uint32_t index, struct making_room *room)
+static int find_oldest(uint32_t index, struct making_room *room)
 {
 	(void)index;
 	struct vcc_wheel *w = wheel_of(room->port);
@@ -193,11 +194,8 @@ static int give_way(uint32_t index, struct making_room *room)
 	if (state == LOCK_HELD)
 		return 0;
 	if (state == LOCK_FREE && e->half_open && e->half_open_at == place.at) {
-		minisock_leave(&e->flow, &key);
-		if (flow_forget(e, &key))
-			return 0;
-		count(key.port, COUNT_GAVE_WAY);
-		room->made = true;
+		room->tag = tag;
+		room->found = true;
 		return 1;
 	}
 	if (state == LOCK_FREE)
@@ -207,7 +205,8 @@ static int give_way(uint32_t index, struct making_room *room)
 	return 0;
 }
 
-static __always_inline bool make_room(uint32_t port, uint32_t behind)
+/* The oldest half-open flow gives way, if there is one. */
+static __noinline bool make_room(uint32_t port, uint32_t behind)
 {
 	struct vcc_wheel *w = wheel_of(port);
 	struct making_room room = {
@@ -216,8 +215,17 @@ static __always_inline bool make_room(uint32_t port, uint32_t behind)
 		.behind = behind,
 	};
 
-	bpf_loop(GIVE_WAY_STEPS, give_way, &room, 0);
-	return room.made;
+	bpf_loop(GIVE_WAY_STEPS, find_oldest, &room, 0);
+	/* It is held, so it is the one that was found. */
+	struct vcc_entry *e = room.found ? flow_of(room.tag) : 0;
+
+	if (!e)
+		return false;
+	minisock_leave(&e->flow, &e->key);
+	if (flow_forget(e, &e->key))
+		return false;
+	count(port, COUNT_GAVE_WAY);
+	return true;
 }
 
 /*
@@ -283,7 +291,7 @@ static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,
  * CPUs have taken all the room, and the flow must not be created.
  *
  * A handshake that nobody ends would keep the queue's head where it is, and all that complete would
- * leave empty positions behind it, which give_way() would have to search. So the queue is no longer
+ * leave empty positions behind it, which find_oldest() would have to search. So the queue is no longer
  * than half-open flows can be many.
  */
 static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vcc_key *key,

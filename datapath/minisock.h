@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The minisocks of flows that were forgotten (engine/minisock.h). The latest stay at any age: in a
- * table, the least recently used gives way. Connections that were open have a table of a sixteenth
- * of the flows', and those that never were another one, of a quarter of that: a flood of SYNs at
- * one port costs no open connection of another its minisock.
+ * The minisocks of flows that were forgotten (engine/minisock.h), in a set-associative table: each
+ * set keeps its latest, at any age. In a full set, the port that has most there gives up its
+ * oldest, as the longest queue does in a shared buffer (Suter, Lakshman, Stiliadis, Choudhury,
+ * "Design considerations for supporting TCP with per-flow queueing", 1998): a port that opens and
+ * ends many connections takes the minisocks of its own earlier ones. Connections that never were
+ * open have ways of their own, so a flood of SYNs costs no open connection its minisock.
  */
 #ifndef VCC_DATAPATH_MINISOCK_H
 #define VCC_DATAPATH_MINISOCK_H
@@ -13,21 +15,16 @@
 #include "engine.h"
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536); /* overridden before loading */
-	__type(key, uint64_t);	    /* flow_tag.h */
-	__type(value, struct vcc_minisock);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* overridden before loading */
+	__type(key, uint32_t);
+	__type(value, struct vcc_minisock_set);
 } minisocks SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384); /* overridden before loading */
-	__type(key, uint64_t);	    /* flow_tag.h */
-	__type(value, struct vcc_minisock);
-} half_open_minisocks SEC(".maps");
-
-/* Its `check` is that of no connection. */
-static const struct vcc_minisock no_minisock = {};
+/* The check of a way that a CPU fills, or revives a flow from. minisock_check() is odd. */
+#define MINISOCK_BUSY 2ull
+/* Other CPUs may take the way that was chosen. */
+#define MINISOCK_TRIES 4
 
 /* Identifies a minisock's connection, and its port among those that have had the index. Never 0. */
 static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64_t tag,
@@ -36,46 +33,128 @@ static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64
 	return (tag_check(key, tag) + ((uint64_t)port->generation << 32)) | 1;
 }
 
-/* The minisock of a connection without a flow; null if there is none. */
-static __always_inline struct vcc_minisock *minisock_of(const struct vcc_key *key, uint64_t tag,
-							const struct vcc_port *port)
+static __always_inline struct vcc_minisock_set *minisock_set_of(uint64_t tag)
+{
+	uint32_t at = (uint32_t)(tag >> 32) & (constants.minisock_sets - 1);
+
+	return bpf_map_lookup_elem(&minisocks, &at);
+}
+
+/* The way of a connection in its set; MINISOCK_WAYS: it has none. */
+VCC_APART uint32_t minisock_way(uint64_t tag, uint64_t check)
+{
+	const struct vcc_minisock_set *set = minisock_set_of(tag);
+	uint32_t way = MINISOCK_WAYS;
+
+	if (!set)
+		return way;
+	for (uint32_t i = 0; i < MINISOCK_WAYS; i++)
+		if (*(volatile const uint64_t *)&set->checks[i] == check)
+			way = i;
+	return way;
+}
+
+/* Does a connection without a flow have a minisock? */
+static __always_inline bool has_minisock(const struct vcc_key *key, uint64_t tag,
+					 const struct vcc_port *port)
 {
 	struct vcc_host_usage *host = usage_of_host();
 
-	if (!host || !host->has_minisocks)
+	return host && host->has_minisocks &&
+	       minisock_way(tag, minisock_check(key, tag, port)) < MINISOCK_WAYS;
+}
+
+/* Moves a way from a check to another; false if it has another check by now. Orders memory. */
+static __always_inline bool minisock_becomes(struct vcc_minisock_set *set, uint32_t way,
+					     uint64_t from, uint64_t to)
+{
+	return __sync_val_compare_and_swap(&set->checks[way], from, to) == from;
+}
+
+/* 1 or 0, without a branch: the verifier would follow each of them. */
+static __always_inline uint32_t is_same_port(uint16_t one, uint16_t other)
+{
+	return ((uint32_t)(one ^ other) - 1) >> 31;
+}
+
+/* The way among `ways` from `first` that gives way to a new minisock of the port. */
+static __always_inline uint32_t minisock_victim_among(const struct vcc_minisock_set *set,
+						      uint32_t first, uint32_t ways, uint16_t port)
+{
+	uint32_t victim = MINISOCK_WAYS;
+	uint64_t highest = 0;
+
+#pragma clang loop unroll(disable)
+	for (uint32_t i = first; i < first + ways; i++) {
+		uint64_t check = *(volatile const uint64_t *)&set->checks[i];
+		/* The new one is its port's, too. */
+		uint64_t of_port = is_same_port(set->ports[i], port);
+
+#pragma clang loop unroll(disable)
+		for (uint32_t j = first; j < first + ways; j++)
+			of_port += is_same_port(set->ports[i], set->ports[j]);
+		uint64_t rank = of_port << 32 | (set->left - set->left_at[i]);
+
+		if (!check)
+			return i;
+		if (check != MINISOCK_BUSY && rank > highest) {
+			highest = rank;
+			victim = i;
+		}
+	}
+	return victim;
+}
+
+/* The same; MINISOCK_WAYS: other CPUs have all of them. */
+VCC_APART uint32_t minisock_victim(uint64_t tag, bool was_open)
+{
+	const struct vcc_minisock_set *set = minisock_set_of(tag);
+	uint16_t port = tag & TAG_PORT_MASK;
+
+	if (!set)
+		return MINISOCK_WAYS;
+	return was_open
+		   ? minisock_victim_among(set, 0, MINISOCK_OPEN_WAYS, port)
+		   : minisock_victim_among(set, MINISOCK_OPEN_WAYS, MINISOCK_HALF_OPEN_WAYS, port);
+}
+
+/*
+ * Puts a minisock of the connection into its set. Returns 0; -1: other CPUs have all ways, and the
+ * connection has none.
+ */
+VCC_APART int minisock_put(const struct vcc_flow *f, uint64_t tag, uint64_t check)
+{
+	struct vcc_minisock_set *set = minisock_set_of(tag);
+
+	if (!f || !set)
+		return -1;
+	for (int i = 0; i < MINISOCK_TRIES; i++) {
+		uint32_t way = minisock_victim(tag, has_been_open(f));
+
+		if (way >= MINISOCK_WAYS)
+			continue;
+		uint64_t found = *(volatile uint64_t *)&set->checks[way];
+
+		if (found == MINISOCK_BUSY || !minisock_becomes(set, way, found, MINISOCK_BUSY))
+			continue;
+		set->ports[way] = tag & TAG_PORT_MASK;
+		set->left_at[way] = __sync_fetch_and_add(&set->left, 1);
+		minisock_keep(&set->minisocks[way], f);
+		minisock_becomes(set, way, MINISOCK_BUSY, check);
 		return 0;
-	uint64_t check = minisock_check(key, tag, port);
-	struct vcc_minisock *m = bpf_map_lookup_elem(&minisocks, &tag);
-
-	if (m && m->check == check)
-		return m;
-	m = bpf_map_lookup_elem(&half_open_minisocks, &tag);
-	return m && m->check == check ? m : 0;
+	}
+	return -1;
 }
 
-/* The connection has a flow again. */
-static __noinline void minisock_drop(const struct vcc_key *key)
+/* The way of a connection, which is the caller's until minisock_becomes() gives it a check. */
+static __always_inline uint32_t minisock_take(struct vcc_minisock_set *set, uint64_t tag,
+					      uint64_t check)
 {
-	uint64_t tag = flow_tag(key);
+	uint32_t way = minisock_way(tag, check);
 
-	bpf_map_delete_elem(&minisocks, &tag);
-	bpf_map_delete_elem(&half_open_minisocks, &tag);
-}
-
-/* Puts a minisock into a table. */
-static __always_inline int minisock_put(void *table, uint64_t tag, const struct vcc_flow *f,
-					uint64_t check)
-{
-	/* Filled in place, to save stack; `check` comes last. */
-	if (bpf_map_update_elem(table, &tag, &no_minisock, BPF_ANY))
-		return -1;
-	struct vcc_minisock *m = bpf_map_lookup_elem(table, &tag);
-
-	if (!m)
-		return -1;
-	minisock_keep(m, f);
-	*(volatile uint64_t *)&m->check = check;
-	return 0;
+	return way < MINISOCK_WAYS && minisock_becomes(set, way, check, MINISOCK_BUSY)
+		   ? way
+		   : MINISOCK_WAYS;
 }
 
 /* A held flow is about to be forgotten. A failure leaves the connection unknown, as without this.
@@ -93,8 +172,16 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 		return 0;
 	uint64_t tag = flow_tag(key);
 	uint64_t check = minisock_check(key, tag, port);
-	int err = has_been_open(f) ? minisock_put(&minisocks, tag, f, check)
-				   : minisock_put(&half_open_minisocks, tag, f, check);
+	struct vcc_minisock_set *set = minisock_set_of(tag);
+
+	if (!set)
+		return -1;
+	/* That of an earlier connection with this key. */
+	uint32_t earlier = minisock_take(set, tag, check);
+
+	if (earlier < MINISOCK_WAYS)
+		minisock_becomes(set, earlier, MINISOCK_BUSY, 0);
+	int err = minisock_put(f, tag, check);
 
 	host->has_minisocks |= !err;
 	return err;

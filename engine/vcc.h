@@ -443,7 +443,6 @@ struct vcc_flow {
 
 /* What is kept of a flow that is forgotten (minisock.h). */
 struct vcc_minisock {
-	uint64_t check; /* the shell's: which connection it is of */
 	struct vcc_feedback counted;
 	uint32_t flags;
 	uint32_t snd_una;
@@ -474,7 +473,7 @@ struct vcc_minisock {
 	uint8_t wscale_shown;
 	uint8_t syn_wscale;
 	uint8_t syn_ip_ecn;
-	uint8_t reserved[6];
+	uint8_t reserved[2];
 };
 
 /* Behind the datapath's 16 bytes. */

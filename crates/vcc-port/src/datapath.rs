@@ -1,5 +1,7 @@
 //! The datapath of one port in the kernel, attached to no device: for tests and benchmarks.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Object, ProgramMut};
@@ -17,11 +19,12 @@ use crate::{
     usage,
 };
 
-/// A host with one port.
+/// A host with one port, or with several of which one at a time is used.
 pub struct Datapath {
     host: Host,
     programs: Object,
-    of_port: Object,
+    /// The programs of each port, by its index.
+    of_ports: BTreeMap<u32, Object>,
     index: u32,
 }
 
@@ -63,7 +66,21 @@ impl Datapath {
         let (host, programs) = Host::load(policy, Room::for_one(options.max_flows), yardsticks)?;
         let at = index.unwrap_or(0);
         host.enter(at, &options.port(index.is_some()))?;
-        Ok(Self { of_port: host.port_programs(at)?, host, programs, index: at })
+        let of_ports = BTreeMap::from([(at, host.port_programs(at)?)]);
+        Ok(Self { host, programs, of_ports, index: at })
+    }
+
+    /// From here on, the port of the host with this index is used. If there is none, it is created:
+    /// without a policy, and with a timer.
+    #[doc(hidden)]
+    pub fn use_port(&mut self, index: u32, options: &AttachOptions) -> Result<()> {
+        if let Entry::Vacant(new) = self.of_ports.entry(index) {
+            self.host.enter(index, &options.port(false))?;
+            new.insert(self.host.port_programs(index)?);
+            self.host.open_wheel(index)?;
+        }
+        self.index = index;
+        Ok(())
     }
 
     fn with_timer(self) -> Result<Self> {
@@ -103,7 +120,7 @@ impl Datapath {
     pub fn verified(&self) -> Result<Vec<(String, u32)>> {
         let programs = self.programs.progs().filter(|program| program.autoload());
         programs
-            .chain(self.of_port.progs())
+            .chain(self.of_ports[&self.index].progs())
             .map(|program| {
                 let name = program.name().to_string_lossy().into_owned();
                 let info = tcx::program_info(program.as_fd());
@@ -171,7 +188,7 @@ impl Datapath {
 
     pub(crate) fn program(&self, program: Program) -> Result<ProgramMut<'_>> {
         let object = match program {
-            Program::FromGuest | Program::ToGuest => &self.of_port,
+            Program::FromGuest | Program::ToGuest => &self.of_ports[&self.index],
             Program::ParseFromGuest | Program::ParseToGuest | Program::Sweep | Program::Turn => {
                 &self.programs
             }

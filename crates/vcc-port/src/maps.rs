@@ -46,7 +46,6 @@ maps! {
     traces,
     neighbours,
     minisocks,
-    half_open_minisocks,
     call_from_guest,
     call_to_guest,
     constants,
@@ -91,9 +90,7 @@ impl Maps {
             && sizes(&self.ports).1 == size_of::<sys::vcc_port>()
             && sizes(&self.counts).1 == size_of::<sys::vcc_counts>()
             && sizes(&self.usage).1 == size_of::<sys::vcc_usage>()
-            && [&self.minisocks, &self.half_open_minisocks]
-                .iter()
-                .all(|map| sizes(map) == (size_of::<u64>(), size_of::<sys::vcc_minisock>()))
+            && sizes(&self.minisocks).1 == size_of::<sys::vcc_minisock_set>()
             && sizes(&self.neighbours)
                 == (size_of::<sys::vcc_neighbour_key>(), size_of::<sys::vcc_neighbour_at>())
             && self.constants().is_some_and(|constants| constants.layout == sys::LAYOUT_VERSION)

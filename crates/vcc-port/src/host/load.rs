@@ -22,11 +22,10 @@ const PORT_CONSTANTS_SECTION: &str = ".rodata.port";
 /// MAC addresses of all guests together: a thousand guests cannot take all of them.
 const NEIGHBOURS_MAX: u32 = 1 << 18;
 
-/// Of so many flows one may leave a minisock, but never fewer than the least; each takes 144 bytes.
+/// Of so many flows that were open one may leave a minisock, but never fewer than the least; each
+/// takes 136 bytes, with those of connections that never were.
 const MINISOCK_SHARE: u32 = 16;
 const MINISOCKS_LEAST: u32 = 1024;
-/// Of so many minisocks one may be of a connection that was never open.
-const HALF_OPEN_SHARE: u32 = 4;
 
 /// Room for flows.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +71,11 @@ pub(super) fn fresh(
     // Each flow is in a slot of its wheel, and may be half-open.
     let entries = room.entries();
     let minisocks = (entries / MINISOCK_SHARE).max(MINISOCKS_LEAST);
+    let minisock_sets = (minisocks / sys::MINISOCK_OPEN_WAYS).next_power_of_two();
     for (name, room) in [
         ("flows", entries),
         ("queued", 2 * entries),
-        ("minisocks", minisocks),
-        ("half_open_minisocks", minisocks / HALF_OPEN_SHARE),
+        ("minisocks", minisock_sets),
         ("neighbours", entries.min(NEIGHBOURS_MAX)),
     ] {
         object::map(&mut open, name)?
@@ -87,7 +86,7 @@ pub(super) fn fresh(
         layout: sys::LAYOUT_VERSION,
         flows_max: room.flows_max,
         flows_reserved: room.flows_reserved,
-        reserved: 0,
+        minisock_sets,
         tag_secrets: flows::secrets()?,
     };
     object::set_constants(&mut open, maps::CONSTANTS_SECTION, to_bytes(&constants))?;

@@ -150,7 +150,7 @@ fn a_connection_that_finds_no_room_is_refused() {
     assert_eq!((verdict, counted), (Verdict::Drop, Some("refused")));
 }
 
-/// There is a minisock for 1024 connections at least, and the guest begins as many as take their place.
+/// There are minisocks for 1024 connections at least, and the guest begins as many as take their place.
 const MAX_FLOWS: u32 = 4096;
 const OTHERS: u16 = 3000;
 
@@ -158,10 +158,18 @@ const OTHERS: u16 = 3000;
 struct Forgetful(Datapath);
 
 impl Forgetful {
-    fn load() -> Self {
+    fn options() -> AttachOptions {
         let params = policing(|p| p.idle_closed_ms = 1);
-        let options = AttachOptions { max_flows: MAX_FLOWS, ..usually(params) };
-        Self(Datapath::load(&options).expect("the datapath loads"))
+        AttachOptions { max_flows: MAX_FLOWS, ..usually(params) }
+    }
+
+    fn load() -> Self {
+        Self(Datapath::load(&Self::options()).expect("the datapath loads"))
+    }
+
+    /// Runs from here on are of this port of the same host.
+    fn use_port(&mut self, index: u32) {
+        self.0.use_port(index, &Self::options()).expect("a port");
     }
 
     fn run(&self, from: Direction, packet: &Packet) -> i32 {
@@ -247,6 +255,32 @@ fn a_flood_of_handshakes_spares_the_records_of_open_connections() {
     let data = Packet { payload: payload(100), ..c.packet(FromGuest) };
     assert_eq!(port.run(FromGuest, &data), NEXT);
     assert_eq!(port.count(counters::REVIVED), 1);
+}
+
+/// A port that opens and ends any number of connections takes few records of another's: those of
+/// sets in which the other has more than half.
+#[test]
+fn a_port_that_ends_many_connections_spares_the_records_of_others() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let mut port = Forgetful::load();
+    port.use_port(1);
+    let kept: Vec<Connection> = (1..=200).map(|number| port.open_and_reset(number)).collect();
+    port.wait_until_forgotten();
+    port.use_port(2);
+    for first in [1, 1 + OTHERS] {
+        for guest_port in first..first + OTHERS {
+            port.open_and_reset(guest_port);
+        }
+        port.wait_until_forgotten();
+    }
+    port.use_port(1);
+    for c in &kept {
+        port.run(FromGuest, &Packet { payload: payload(100), ..c.packet(FromGuest) });
+    }
+    let revived = port.count(counters::REVIVED);
+    assert!(revived >= 180, "{revived} of {}", kept.len());
 }
 
 /// Either end may have opened the connection, and a rule may leave one of the two alone.
