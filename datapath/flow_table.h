@@ -164,7 +164,6 @@ static int find_oldest(uint32_t index, struct making_room *room)
 {
 	(void)index;
 	struct vcc_wheel *w = wheel_of(room->port);
-	struct vcc_key key __attribute__((aligned(8))); /* for tag_check() */
 
 	if (!w)
 		return 1;
@@ -186,10 +185,9 @@ static int find_oldest(uint32_t index, struct making_room *room)
 		queue_skip(ends, &place);
 		return 0;
 	}
-	__builtin_memcpy(&key, oldest, sizeof(key));
-	uint64_t tag = flow_tag_apart(&key);
+	uint64_t tag = flow_tag(oldest);
 	struct vcc_entry *e = flow_of(tag);
-	enum lock_state state = try_hold(e, &key, tag);
+	enum lock_state state = try_hold(e, oldest, tag);
 
 	if (state == LOCK_HELD)
 		return 0;
@@ -291,8 +289,8 @@ static __always_inline struct vcc_entry *entry_create(const struct vcc_key *key,
  * CPUs have taken all the room, and the flow must not be created.
  *
  * A handshake that nobody ends would keep the queue's head where it is, and all that complete would
- * leave empty positions behind it, which find_oldest() would have to search. So the queue is no longer
- * than half-open flows can be many.
+ * leave empty positions behind it, which find_oldest() would have to search. So the queue is no
+ * longer than half-open flows can be many.
  */
 static __always_inline bool half_open_enter(struct vcc_entry *e, const struct vcc_key *key,
 					    const struct vcc_port *port, struct vcc_usage *used)

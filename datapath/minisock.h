@@ -78,8 +78,8 @@ static __always_inline uint32_t is_same_port(uint16_t one, uint16_t other)
 }
 
 /* The way among `ways` from `first` that gives way to a new minisock of the port. */
-static __always_inline uint32_t minisock_victim_among(const struct vcc_minisock_set *set,
-						      uint32_t first, uint32_t ways, uint16_t port)
+static __always_inline uint32_t minisock_victim(const struct vcc_minisock_set *set, uint32_t first,
+						uint32_t ways, uint16_t port)
 {
 	uint32_t victim = MINISOCK_WAYS;
 	uint64_t highest = 0;
@@ -105,45 +105,23 @@ static __always_inline uint32_t minisock_victim_among(const struct vcc_minisock_
 	return victim;
 }
 
-/* The same; MINISOCK_WAYS: other CPUs have all of them. */
-VCC_APART uint32_t minisock_victim(uint64_t tag, bool was_open)
+/*
+ * The same, after the minisock of an earlier connection with this check is gone. MINISOCK_WAYS:
+ * other CPUs have all ways.
+ */
+VCC_APART uint32_t minisock_room(uint64_t tag, uint64_t check, bool was_open)
 {
-	const struct vcc_minisock_set *set = minisock_set_of(tag);
+	struct vcc_minisock_set *set = minisock_set_of(tag);
 	uint16_t port = tag & TAG_PORT_MASK;
 
 	if (!set)
 		return MINISOCK_WAYS;
-	return was_open
-		   ? minisock_victim_among(set, 0, MINISOCK_OPEN_WAYS, port)
-		   : minisock_victim_among(set, MINISOCK_OPEN_WAYS, MINISOCK_HALF_OPEN_WAYS, port);
-}
-
-/*
- * Puts a minisock of the connection into its set. Returns 0; -1: other CPUs have all ways, and the
- * connection has none.
- */
-VCC_APART int minisock_put(const struct vcc_flow *f, uint64_t tag, uint64_t check)
-{
-	struct vcc_minisock_set *set = minisock_set_of(tag);
-
-	if (!f || !set)
-		return -1;
-	for (int i = 0; i < MINISOCK_TRIES; i++) {
-		uint32_t way = minisock_victim(tag, has_been_open(f));
-
-		if (way >= MINISOCK_WAYS)
-			continue;
-		uint64_t found = *(volatile uint64_t *)&set->checks[way];
-
-		if (found == MINISOCK_BUSY || !minisock_becomes(set, way, found, MINISOCK_BUSY))
-			continue;
-		set->ports[way] = tag & TAG_PORT_MASK;
-		set->left_at[way] = __sync_fetch_and_add(&set->left, 1);
-		minisock_keep(&set->minisocks[way], f);
-		minisock_becomes(set, way, MINISOCK_BUSY, check);
-		return 0;
-	}
-	return -1;
+#pragma clang loop unroll(disable)
+	for (uint32_t i = 0; i < MINISOCK_WAYS; i++)
+		if (*(volatile uint64_t *)&set->checks[i] == check)
+			minisock_becomes(set, i, check, 0);
+	return was_open ? minisock_victim(set, 0, MINISOCK_OPEN_WAYS, port)
+			: minisock_victim(set, MINISOCK_OPEN_WAYS, MINISOCK_HALF_OPEN_WAYS, port);
 }
 
 /* The way of a connection, which is the caller's until minisock_becomes() gives it a check. */
@@ -161,10 +139,9 @@ static __always_inline uint32_t minisock_take(struct vcc_minisock_set *set, uint
  */
 VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key)
 {
-	struct vcc_host_usage *host = usage_of_host();
 	const struct vcc_port *port = key ? port_at(key->port) : 0;
 
-	if (!f || !key || !host || !port)
+	if (!f || !key || !port)
 		return -1;
 	const struct vcc_params *p = last_treatment(port, f);
 
@@ -174,17 +151,26 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 	uint64_t check = minisock_check(key, tag, port);
 	struct vcc_minisock_set *set = minisock_set_of(tag);
 
-	if (!set)
-		return -1;
-	/* That of an earlier connection with this key. */
-	uint32_t earlier = minisock_take(set, tag, check);
+	for (int i = 0; set && i < MINISOCK_TRIES; i++) {
+		uint32_t way = minisock_room(tag, check, has_been_open(f));
 
-	if (earlier < MINISOCK_WAYS)
-		minisock_becomes(set, earlier, MINISOCK_BUSY, 0);
-	int err = minisock_put(f, tag, check);
+		if (way >= MINISOCK_WAYS)
+			continue;
+		uint64_t found = *(volatile uint64_t *)&set->checks[way];
 
-	host->has_minisocks |= !err;
-	return err;
+		if (found == MINISOCK_BUSY || !minisock_becomes(set, way, found, MINISOCK_BUSY))
+			continue;
+		set->ports[way] = tag & TAG_PORT_MASK;
+		set->left_at[way] = __sync_fetch_and_add(&set->left, 1);
+		minisock_keep(&set->minisocks[way], f);
+		minisock_becomes(set, way, MINISOCK_BUSY, check);
+		struct vcc_host_usage *host = usage_of_host();
+
+		if (host)
+			host->has_minisocks = true;
+		return 0;
+	}
+	return -1;
 }
 
 #endif
