@@ -35,16 +35,16 @@ fn build() -> Result<(), Box<dyn Error>> {
     build_for_tests(&package, &out)
 }
 
-/// Compiles the arithmetic of the congestion controls natively, and a program that looks at sockets to BPF.
+/// Compiles the arithmetic of the congestion controls natively, and a program that reads the state of sockets to BPF.
 fn build_for_tests(package: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let guest = package.join("../../guest");
-    let look = package.join("tests/live/wire/look.bpf.c");
+    let sender_state = package.join("tests/live/wire/sender_state.bpf.c");
     let arithmetic = package.join("tests/arithmetic/native.c");
-    for input in [&guest, &look, &arithmetic] {
+    for input in [&guest, &sender_state, &arithmetic] {
         println!("cargo::rerun-if-changed={}", input.display());
     }
     let clang = Clang::for_build_script()?;
-    clang.compile(&look, &[&guest], &out.join("look.bpf.o"))?;
+    clang.compile(&sender_state, &[&guest], &out.join("sender_state.bpf.o"))?;
     cc::Build::new()
         .file(&arithmetic)
         .include(&guest)

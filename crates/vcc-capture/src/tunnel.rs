@@ -131,7 +131,7 @@ fn in_udp(frame: &[u8], at: usize) -> Option<Inner> {
     }
     let is_geneve = port == GENEVE_PORT && header[0] >> 6 == 0;
     let options_bytes = usize::from(header[0] & 0x3f) * 4;
-    let ethertype = known(read_u16(header, 2))?;
+    let ethertype = inner_ethertype(read_u16(header, 2))?;
     is_geneve
         .then_some(Inner { tunnel: Tunnel::Geneve { vni }, at: at + options_bytes, ethertype })
         .filter(|inner| inner.at <= frame.len())
@@ -157,12 +157,12 @@ fn in_gre(frame: &[u8], at: usize) -> Option<Inner> {
         Some(key) => Some(key?),
         None => None,
     };
-    let ethertype = known(read_u16(gre, 2))?;
+    let ethertype = inner_ethertype(read_u16(gre, 2))?;
     let at = at + header_bytes;
     (at <= frame.len()).then_some(Inner { tunnel: Tunnel::Gre { key }, at, ethertype })
 }
 
-fn known(ethertype: u16) -> Option<u16> {
+fn inner_ethertype(ethertype: u16) -> Option<u16> {
     [ETHERTYPE_BRIDGED, ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&ethertype).then_some(ethertype)
 }
 

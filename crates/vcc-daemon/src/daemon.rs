@@ -21,7 +21,7 @@ use crate::http::{self, Board};
 use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
-use crate::ports::{Held, Ports};
+use crate::ports::{KeptPort, Ports};
 use crate::record_counts::State;
 use crate::records::{Recording, RecordsOptions};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
@@ -495,7 +495,7 @@ impl Daemon {
         }
     }
 
-    fn port_status(&self, held: &Held) -> PortStatus {
+    fn port_status(&self, held: &KeptPort) -> PortStatus {
         PortStatus {
             device: held.port.device().to_owned(),
             index: held.index,

@@ -116,7 +116,7 @@ impl Pools {
         params: &Params,
         now_ms: u32,
     ) -> bool {
-        if let Some(pool) = self.of(flow, member) {
+        if let Some(pool) = self.pool_of(flow, member) {
             pool.hold_idle(flow, hold, params, now_ms, &mut member.charged_bytes);
         }
         u32::from(flow.shell) & sys::SHELL_POOL_MEMBER != 0
@@ -131,7 +131,7 @@ impl Pools {
     ) {
         if (member.number, member.weight) != (params.0.pool, params.0.pool_weight) {
             self.leave(flow, member);
-        } else if let Some(pool) = self.of(flow, member) {
+        } else if let Some(pool) = self.pool_of(flow, member) {
             pool.hold_settle(flow, hold, params, &mut member.charged_bytes);
         }
     }
@@ -152,12 +152,12 @@ impl Pools {
 
     /// The connection ends, or is in no pool any more.
     pub(crate) fn leave(&mut self, flow: &mut FlowState, member: &Member) {
-        if let Some(pool) = self.of(flow, member) {
+        if let Some(pool) = self.pool_of(flow, member) {
             pool.hold_leave(flow, member.charged_bytes, member.weight);
         }
     }
 
-    fn of(&mut self, flow: &FlowState, member: &Member) -> Option<&mut Pool> {
+    fn pool_of(&mut self, flow: &FlowState, member: &Member) -> Option<&mut Pool> {
         if !Member::is_any(flow) {
             return None;
         }

@@ -187,7 +187,7 @@ impl Port {
         if !(is_wanted && is_read && is_same) {
             return (verdict, Receipt::unread());
         }
-        (verdict, Receipt::of(read))
+        (verdict, Receipt::from_parsed(read))
     }
 
     /// Besides the verdict: is `parsed` what the frame is by now?
@@ -583,7 +583,7 @@ impl Port {
 
     /// The flow's deadline expired.
     fn on_deadline(&mut self, now_ns: u64, id: FlowId, out: &mut Out) {
-        self.core.spare.look(now_ns);
+        self.core.spare.release_unused(now_ns);
         let crowded = is_crowded(self.core.table.len() as u32, self.core.table.max_flows() as u32);
         let depends = self.core.table.get(id).is_some_and(Entry::depends);
         let Some(Entry { state: flow, held, snooped, .. }) = self.core.table.get_mut(id) else {

@@ -19,7 +19,7 @@ impl Receipt {
 
     /// Of this frame.
     #[inline]
-    pub(crate) fn of(parsed: Parsed) -> Self {
+    pub(crate) fn from_parsed(parsed: Parsed) -> Self {
         Receipt(Some(parsed))
     }
 

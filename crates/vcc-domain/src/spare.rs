@@ -60,7 +60,7 @@ impl Spare {
     }
 
     /// A flow's deadline has come: that of one that is idle, too.
-    pub(crate) fn look(&mut self, now_ns: u64) {
+    pub(crate) fn release_unused(&mut self, now_ns: u64) {
         if now_ns - self.looked_ns < IDLE_NS {
             return;
         }
@@ -139,7 +139,7 @@ mod tests {
                 let copy = spare.copy(&frame(1500, 1500));
                 spare.take(copy);
             }
-            spare.look(now_ns);
+            spare.release_unused(now_ns);
             assert_eq!(spare.memory.len(), kept, "{now_ns}");
         }
     }

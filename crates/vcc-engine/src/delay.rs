@@ -79,7 +79,7 @@ impl FlowState {
 
     /// What the guest takes to answer, in us, weighted by the time that it took.
     pub fn guest_delay_us(&self) -> Option<u32> {
-        known(self.guest_us64)
+        measured_us(self.guest_us64)
     }
 
     /// What it took to answer at most, in us.
@@ -89,7 +89,7 @@ impl FlowState {
 
     /// What the fabric and the peer take to answer, in us, weighted by the time that it took.
     pub fn fabric_delay_us(&self) -> Option<u32> {
-        known(self.fabric_us64)
+        measured_us(self.fabric_us64)
     }
 
     /// What they took at most, in us.
@@ -103,7 +103,7 @@ impl FlowState {
     }
 }
 
-fn known(us64: u32) -> Option<u32> {
+fn measured_us(us64: u32) -> Option<u32> {
     (us64 != 0).then_some(us64 >> sys::DELAY_UNIT_SHIFT)
 }
 

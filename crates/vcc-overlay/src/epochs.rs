@@ -1,6 +1,6 @@
 //! Congestion epochs: a guest's reduction after a loss or a mark, and its growth until the next.
 
-use crate::look::{Look, is_after};
+use crate::observation::{Observation, is_after};
 use crate::rounds::Round;
 
 /// Cause of a reduction.
@@ -87,7 +87,7 @@ struct Growth {
 #[derive(Clone, Debug)]
 pub(crate) struct Epochs {
     state: State,
-    last: Option<Look>,
+    last: Option<Observation>,
     /// The last two round trips that ended outside of a reduction.
     peaks_segs: [f64; 2],
     done: Vec<Epoch>,
@@ -113,24 +113,24 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// `round` is the round trip that ended with this look, `peak_segs` the largest flight of the
+    /// `round` is the round trip that ended with this observed, `peak_segs` the largest flight of the
     /// current one. Returns true if a reduction has completed, so that round trips must restart
     /// here: the current one still contains the old window.
-    pub fn note(&mut self, look: &Look, round: Option<&Round>, peak_segs: f64) -> bool {
-        let Some(last) = self.last.replace(*look) else { return false };
-        let cause = if look.retransmissions > last.retransmissions {
+    pub fn note(&mut self, observed: &Observation, round: Option<&Round>, peak_segs: f64) -> bool {
+        let Some(last) = self.last.replace(*observed) else { return false };
+        let cause = if observed.retransmissions > last.retransmissions {
             Some(Cause::Loss)
-        } else if look.cwrs > last.cwrs {
+        } else if observed.cwrs > last.cwrs {
             Some(Cause::Mark)
         } else {
             None
         };
         let reducing = matches!(self.state, State::Reducing { .. });
         if let (Some(cause), false) = (cause, reducing) {
-            self.begin(cause, look, peak_segs);
+            self.begin(cause, observed, peak_segs);
         }
         let was_reducing = matches!(self.state, State::Reducing { .. });
-        self.advance(look, round);
+        self.advance(observed, round);
         if let Some(round) = round.filter(|_| !matches!(self.state, State::Reducing { .. })) {
             self.peaks_segs = [self.peaks_segs[1], round.peak_segs];
         }
@@ -142,29 +142,29 @@ impl Epochs {
         &self.done
     }
 
-    fn begin(&mut self, cause: Cause, look: &Look, peak_segs: f64) {
+    fn begin(&mut self, cause: Cause, observed: &Observation, peak_segs: f64) {
         match cause {
             Cause::Loss => self.losses += 1,
             Cause::Mark => self.marks += 1,
         }
         let before_segs = self.peaks_segs[1].max(peak_segs);
         if let State::Growing(growth) = &self.state {
-            if let Some(epoch) = growth.end(look.at_us, before_segs) {
+            if let Some(epoch) = growth.end(observed.at_us, before_segs) {
                 if self.done.len() == EPOCHS_MAX {
                     self.done.remove(0);
                 }
                 self.done.push(epoch);
             }
         }
-        self.state = State::Reducing { cause, recover: look.snd_nxt, before_segs, rounds: 0 };
+        self.state = State::Reducing { cause, recover: observed.snd_nxt, before_segs, rounds: 0 };
     }
 
-    fn advance(&mut self, look: &Look, round: Option<&Round>) {
+    fn advance(&mut self, observed: &Observation, round: Option<&Round>) {
         match &mut self.state {
             State::Lost => {}
             State::Reducing { cause, recover, before_segs, rounds } => {
                 *rounds += u32::from(round.is_some());
-                if !is_after(*recover, look.snd_una) {
+                if !is_after(*recover, observed.snd_una) {
                     self.state = State::Settling { cause: *cause, before_segs: *before_segs };
                     self.peaks_segs = [0.0; 2];
                 } else if *rounds > REPAIR_ROUNDS_MAX {

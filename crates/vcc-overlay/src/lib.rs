@@ -14,13 +14,13 @@ mod epochs;
 mod filling;
 mod guess;
 mod judge;
-mod look;
 mod median;
+mod observation;
 mod rounds;
 mod steady;
 mod votes;
 mod watch;
 
 pub use guess::{Class, Guess};
-pub use look::{Look, rtt_between};
+pub use observation::{Observation, rtt_between};
 pub use watch::Watch;

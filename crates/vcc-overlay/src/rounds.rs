@@ -1,7 +1,7 @@
 //! Divides a connection into round trips: each starts with the next data sent and ends when that is
 //! acknowledged.
 
-use crate::look::{Look, is_after};
+use crate::observation::{Observation, is_after};
 
 /// One round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub(crate) struct Round {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
-    last: Option<Look>,
+    last: Option<Observation>,
     begun_us: u64,
     begun_seq: u32,
     end_seq: u32,
@@ -34,47 +34,48 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Returns the round trip that ended with this look.
-    pub fn note(&mut self, look: &Look) -> Option<Round> {
-        let Some(last) = self.last.replace(*look) else {
-            self.begin(look);
+    /// Returns the round trip that ended with this observed.
+    pub fn note(&mut self, observed: &Observation) -> Option<Round> {
+        let Some(last) = self.last.replace(*observed) else {
+            self.begin(observed);
             return None;
         };
-        if look.mss_bytes == 0 || !is_after(look.snd_una, last.snd_una) {
+        if observed.mss_bytes == 0 || !is_after(observed.snd_una, last.snd_una) {
             return None;
         }
-        let segs = |bytes: u32| f64::from(bytes) / f64::from(look.mss_bytes);
+        let segs = |bytes: u32| f64::from(bytes) / f64::from(observed.mss_bytes);
         let now = &mut self.now;
         self.acks += 1;
-        now.peak_segs = now.peak_segs.max(segs(look.flight_bytes));
-        now.least_segs = now.least_segs.min(segs(look.snd_nxt.wrapping_sub(look.snd_una)));
+        now.peak_segs = now.peak_segs.max(segs(observed.flight_bytes));
+        now.least_segs = now.least_segs.min(segs(observed.snd_nxt.wrapping_sub(observed.snd_una)));
         if last.window_shown_bytes > 0 {
             // The window in effect when the data was sent, before this acknowledgement changed it.
-            let filled = f64::from(look.flight_bytes) / f64::from(last.window_shown_bytes);
+            let filled = f64::from(observed.flight_bytes) / f64::from(last.window_shown_bytes);
             if filled > now.filled {
                 (now.filled, now.shown_bytes) = (filled, last.window_shown_bytes);
             }
         }
-        if let Some(rtt_us) = look.rtt_us {
+        if let Some(rtt_us) = observed.rtt_us {
             now.rtt_us = if now.rtt_us == 0 { rtt_us } else { now.rtt_us.min(rtt_us) };
         }
-        if is_after(self.end_seq, look.snd_una) {
+        if is_after(self.end_seq, observed.snd_una) {
             return None;
         }
         let mut round = self.now;
-        round.at_us = look.at_us;
-        round.length_us = look.at_us.saturating_sub(self.begun_us);
-        round.burst_segs = segs(look.snd_una.wrapping_sub(self.begun_seq)) / f64::from(self.acks);
+        round.at_us = observed.at_us;
+        round.length_us = observed.at_us.saturating_sub(self.begun_us);
+        round.burst_segs =
+            segs(observed.snd_una.wrapping_sub(self.begun_seq)) / f64::from(self.acks);
         if round.rtt_us == 0 {
-            round.rtt_us = look.srtt_us;
+            round.rtt_us = observed.srtt_us;
         }
-        self.begin(look);
+        self.begin(observed);
         Some(round)
     }
 
-    /// Starts a new round trip with this look and discards the current one.
-    pub fn restart(&mut self, look: &Look) {
-        self.begin(look);
+    /// Starts a new round trip with this observed and discards the current one.
+    pub fn restart(&mut self, observed: &Observation) {
+        self.begin(observed);
     }
 
     /// The largest flight since the last round trip ended.
@@ -82,9 +83,9 @@ impl Rounds {
         self.now.peak_segs
     }
 
-    fn begin(&mut self, look: &Look) {
-        self.begun_us = look.at_us;
-        (self.begun_seq, self.end_seq) = (look.snd_una, look.snd_nxt);
+    fn begin(&mut self, observed: &Observation) {
+        self.begun_us = observed.at_us;
+        (self.begun_seq, self.end_seq) = (observed.snd_una, observed.snd_nxt);
         self.acks = 0;
         self.now = Round { least_segs: f64::INFINITY, ..Round::default() };
     }

@@ -5,7 +5,7 @@ use crate::epochs::Epochs;
 use crate::filling::Filling;
 use crate::guess::Guess;
 use crate::judge::{Seen, judge};
-use crate::look::Look;
+use crate::observation::Observation;
 use crate::rounds::Rounds;
 use crate::steady::Steady;
 
@@ -22,10 +22,10 @@ pub struct Watch {
 
 impl Watch {
     /// Looks must be in order of time.
-    pub fn note(&mut self, look: &Look) {
-        let round = self.rounds.note(look);
-        if self.epochs.note(look, round.as_ref(), self.rounds.peak_segs()) {
-            self.rounds.restart(look);
+    pub fn note(&mut self, observed: &Observation) {
+        let round = self.rounds.note(observed);
+        if self.epochs.note(observed, round.as_ref(), self.rounds.peak_segs()) {
+            self.rounds.restart(observed);
         }
         let reductions = self.epochs.losses + self.epochs.marks;
         if reductions != self.reductions {

@@ -1,6 +1,6 @@
 //! Ideal senders through a path with a queue, and the guess about each.
 
-use vcc_overlay::{Class, Guess, Look, Watch};
+use vcc_overlay::{Class, Guess, Observation, Watch};
 
 const MSS_BYTES: u32 = 1448;
 
@@ -54,7 +54,7 @@ fn guess(path: &Path, rounds: u32, mut law: impl Law) -> Guess {
         for _ in 0..10 {
             at_us += rtt_us / 10;
             una = una.wrapping_add(flight_bytes / 10);
-            watch.note(&Look {
+            watch.note(&Observation {
                 at_us,
                 snd_una: una,
                 snd_nxt: una.wrapping_add(flight_bytes - flight_bytes / 10),
@@ -187,7 +187,7 @@ fn filling_every_window_is_unlimited() {
     for round in 0..200 {
         for part in 0..10 {
             una = una.wrapping_add(shown(round) / 10);
-            watch.note(&Look {
+            watch.note(&Observation {
                 at_us: u64::from(round * 10 + part) * 1000,
                 snd_una: una,
                 snd_nxt: una.wrapping_add(shown(round) / 10 * 9),
@@ -195,7 +195,7 @@ fn filling_every_window_is_unlimited() {
                 mss_bytes: MSS_BYTES,
                 srtt_us: 10_000,
                 window_shown_bytes: shown(round),
-                ..Look::default()
+                ..Observation::default()
             });
         }
     }

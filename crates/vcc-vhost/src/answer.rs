@@ -69,7 +69,7 @@ impl Card {
                 let socket = self.socket().to_string_lossy();
                 let path = policy.map_or("", |policy| &policy.path);
                 let of = |port: &_| Status::new(port, &socket, path, self.front_end(), flow);
-                let mut status = self.look(of);
+                let mut status = self.with_port(of);
                 if let Some(ChannelState { is_up, malformed }) = self.channel() {
                     status.channel = if is_up { "up" } else { "down" }.to_owned();
                     status.channel_malformed = malformed;

@@ -57,8 +57,8 @@ impl Card {
     }
 
     /// Looks at the port, which does nothing else meanwhile.
-    pub fn look<T>(&self, look: impl FnOnce(&Port) -> T) -> T {
-        look(self.lock().port())
+    pub fn with_port<T>(&self, read: impl FnOnce(&Port) -> T) -> T {
+        read(self.lock().port())
     }
 
     /// Changes the port, likewise.

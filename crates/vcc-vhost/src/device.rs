@@ -184,7 +184,7 @@ impl Device {
             return false;
         }
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
-        rings.iter_mut().for_each(|ring| ring.look(memory));
+        rings.iter_mut().for_each(|ring| ring.note_queued(memory));
         let speak_virtio_1 = self.features.has(feature::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         self.advance(&mut rings);
@@ -213,7 +213,7 @@ impl Device {
     pub(crate) fn end(&mut self, memory: &GuestMemory, rings: &mut [Ring]) {
         self.ends_move();
         let used_before: Vec<u16> = rings.iter().map(|ring| ring.queue.next_used()).collect();
-        rings.iter_mut().for_each(|ring| ring.look(memory));
+        rings.iter_mut().for_each(|ring| ring.note_queued(memory));
         let speak_virtio_1 = self.features.has(feature::VERSION_1);
         let mut rings = Rings { memory, all: rings, speak_virtio_1 };
         let mut out = Out::default();

@@ -39,7 +39,7 @@ impl Ring {
 
     /// Notes how much the guest has queued by now. A ring that cannot be read is stopped by the work
     /// on it.
-    pub(crate) fn look(&mut self, memory: &GuestMemory) {
+    pub(crate) fn note_queued(&mut self, memory: &GuestMemory) {
         if !self.is_started() {
             return;
         }

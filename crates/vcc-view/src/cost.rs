@@ -76,19 +76,20 @@ impl Watch for CostWatch {
     type Seen = Cost;
 
     fn begin(ports: &[Source]) -> Self {
-        Self { at: Instant::now(), begun: ports.iter().map(Reading::of).collect() }
+        Self { at: Instant::now(), begun: ports.iter().map(Reading::from_source).collect() }
     }
 
     fn end(&self, ports: &[Source]) -> Vec<Option<Cost>> {
         let passed = self.at.elapsed();
-        let cost =
-            |(before, port): (&Option<Reading>, _)| (*before)?.until(Reading::of(port)?, passed);
+        let cost = |(before, port): (&Option<Reading>, _)| {
+            (*before)?.until(Reading::from_source(port)?, passed)
+        };
         self.begun.iter().zip(ports).map(cost).collect()
     }
 }
 
 impl Reading {
-    fn of(port: &Source) -> Option<Self> {
+    fn from_source(port: &Source) -> Option<Self> {
         match port {
             // Devices of one guest have programs of their own.
             Source::Kernel(port) => {
@@ -123,7 +124,7 @@ impl Reading {
                 let [from, to] = [since(from_guest, from_now)?, since(to_guest, to_now)?];
                 let slow = |direction: usize| on_now?[direction].checked_sub(handed_on?[direction]);
                 let work = |time: RunTime, direction| {
-                    let work = Work::of(time.runs, time.ns as f64, seconds);
+                    let work = Work::new(time.runs, time.ns as f64, seconds);
                     let fast_part = slow(direction).and_then(|slow| fast_part(time.runs, slow));
                     Some(Work { fast_part, ..work })
                 };
@@ -138,7 +139,7 @@ impl Reading {
                 let to = after[1].checked_sub(before[1])?;
                 // Which of its time was for which direction is not known.
                 let mean_ns = ns / (from + to).max(1) as f64;
-                let work = |frames| Some(Work::of(frames, mean_ns * frames as f64, seconds));
+                let work = |frames| Some(Work::new(frames, mean_ns * frames as f64, seconds));
                 Some(Cost { from_guest: work(from), to_guest: work(to), ..cost })
             }
             _ => None,
@@ -156,7 +157,7 @@ fn fast_part(frames: u64, slow: u64) -> Option<f64> {
 }
 
 impl Work {
-    fn of(frames: u64, ns: f64, seconds: f64) -> Self {
+    fn new(frames: u64, ns: f64, seconds: f64) -> Self {
         let frame_ns = (frames > 0).then(|| ns / frames as f64);
         Self { frames_per_s: frames as f64 / seconds, frame_ns, fast_part: None }
     }

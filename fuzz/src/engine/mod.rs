@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
         run.step(input);
         run.check_pool();
     }
-    run.look();
+    run.show();
 }
 
 struct Run {
@@ -126,7 +126,7 @@ impl Run {
     }
 
     /// What is shown of a flow is computed from any state.
-    fn look(&self) {
+    fn show(&self) {
         for Flow { state, params, .. } in &self.flows {
             let _ = state.limited_by(params, None, self.now_us);
             let _ = state.with_open_wait(params, self.now_us).delayed_by();

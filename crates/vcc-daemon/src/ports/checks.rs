@@ -7,7 +7,7 @@ use vcc_port::coexistence;
 use vcc_port::links::Link;
 
 use super::Ports;
-use super::held::Held;
+use super::kept_port::KeptPort;
 use super::unattached::{Retry, Unattached, Why};
 use crate::journal;
 
@@ -45,7 +45,7 @@ impl Ports {
     /// Releases devices that processes of `vcc domain` have begun to serve.
     fn leave_to_domains(&mut self) {
         let taps = vcc_view::taps();
-        let is_served = |held: &Held| {
+        let is_served = |held: &KeptPort| {
             let device = held.port.device();
             taps.iter().any(|tap| tap == device) && vcc_view::serves_tap(device)
         };
@@ -112,7 +112,7 @@ impl Ports {
     }
 
     /// A port has drained, or was detached by another process, though the policy may want it.
-    fn release(&mut self, mut held: Held, wanted: bool) {
+    fn release(&mut self, mut held: KeptPort, wanted: bool) {
         held.emitting = None;
         let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
         let off = held.port.is_attached().is_ok_and(|attached| !attached);

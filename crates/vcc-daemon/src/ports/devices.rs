@@ -6,7 +6,7 @@ use vcc_port::coexistence;
 use vcc_port::links::Link;
 use vcc_port::{AttachOptions, Detour, Port};
 
-use super::held::Held;
+use super::kept_port::KeptPort;
 use super::neighbours::Neighbours;
 use super::unattached::{Retry, Unattached, Why};
 use super::{Ports, terms};
@@ -44,8 +44,9 @@ impl Ports {
             self.device_renamed(link, policy);
             return;
         }
-        let is_it =
-            |held: &Held| held.port.ifindex() == link.index && held.port.is_back().unwrap_or(false);
+        let is_it = |held: &KeptPort| {
+            held.port.ifindex() == link.index && held.port.is_back().unwrap_or(false)
+        };
         if let Some(at) = self.elsewhere.iter().position(is_it) {
             self.device_returned(at, link, policy);
             return;
@@ -138,7 +139,7 @@ impl Ports {
         device: &str,
         selected: &vcc_policy::PortSelector,
         policy: &Policy,
-    ) -> std::result::Result<Held, Box<dyn std::error::Error>> {
+    ) -> std::result::Result<KeptPort, Box<dyn std::error::Error>> {
         let affiliation = selected.affiliation();
         let params = Params::with(|p| p.emit = policy.emits_for(affiliation).into());
         let (max_flows, inside, order) =
@@ -150,7 +151,7 @@ impl Ports {
             None => Port::attach_pinned_under(&self.host, device, &options, admit)?,
         };
         let guest = selected.guest().map(str::to_owned);
-        Ok(Held { guest, ..Held::new(port, index, affiliation) })
+        Ok(KeptPort { guest, ..KeptPort::new(port, index, affiliation) })
     }
 
     fn device_renamed(&mut self, link: &Link, policy: &Policy) {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use vcc_policy::{Affiliation, Policy};
 
 use super::Ports;
-use super::held::Held;
+use super::kept_port::KeptPort;
 
 impl Ports {
     /// A device of the guest that another one can join.
-    pub(super) fn first_of(&self, guest: &str) -> Option<&Held> {
-        let is_of = |held: &&Held| held.guest.as_deref() == Some(guest) && !held.draining;
+    pub(super) fn first_of(&self, guest: &str) -> Option<&KeptPort> {
+        let is_of = |held: &&KeptPort| held.guest.as_deref() == Some(guest) && !held.draining;
         self.held.values().find(is_of)
     }
 
@@ -36,7 +36,7 @@ impl Ports {
     /// A port drains when the policy names none of its devices, or none of these is here any more: which
     /// connections pass which device is unknown.
     pub(super) fn drain_unwanted(&mut self, policy: &Policy) {
-        let is_wanted = |held: &&Held| policy.port_of(held.port.device()).is_some();
+        let is_wanted = |held: &&KeptPort| policy.port_of(held.port.device()).is_some();
         let wanted: HashSet<u32> =
             self.held.values().filter(is_wanted).map(|held| held.index).collect();
         for held in self.held.values_mut().chain(&mut self.elsewhere) {
@@ -46,7 +46,8 @@ impl Ports {
 
     /// Lets one device of each guest send to it, if its rules ask for that.
     pub(super) fn emit(&mut self, policy: &Policy) {
-        let is_sending = |held: &&Held| held.emitting.as_ref().is_some_and(|it| it.is_running());
+        let is_sending =
+            |held: &&KeptPort| held.emitting.as_ref().is_some_and(|it| it.is_running());
         let sending = self.held.iter().filter(|(_, held)| is_sending(held));
         let mut by: HashMap<u32, u32> = HashMap::new();
         for (ifindex, held) in sending {
@@ -71,8 +72,8 @@ impl Ports {
 
     /// Devices that are another port than the policy says, and what to do.
     pub(crate) fn misjoined(&self) -> Vec<(&str, String)> {
-        let mut first: HashMap<&str, &Held> = HashMap::new();
-        let mut of_index: HashMap<u32, &Held> = HashMap::new();
+        let mut first: HashMap<&str, &KeptPort> = HashMap::new();
+        let mut of_index: HashMap<u32, &KeptPort> = HashMap::new();
         let mut found = Vec::new();
         for held in self.held.values() {
             let device = held.port.device();

@@ -4,7 +4,7 @@ mod checks;
 mod churn;
 mod devices;
 mod guests;
-mod held;
+mod kept_port;
 mod neighbours;
 mod unattached;
 mod visibility;
@@ -20,8 +20,8 @@ use vcc_port::{Expedited, Host, Port, SharedPolicy, Turning};
 use crate::heartbeat::Heartbeat;
 use crate::{Result, journal};
 use churn::Churn;
-use held::describe_shortage;
-pub(crate) use held::{Held, describe_blindness};
+use kept_port::describe_shortage;
+pub(crate) use kept_port::{KeptPort, describe_blindness};
 pub(crate) use unattached::Unattached;
 use unattached::Why;
 
@@ -33,10 +33,10 @@ pub(crate) struct Ports {
     /// The epoch of the last policy that was applied here.
     epoch: u32,
     /// By ifindex.
-    held: BTreeMap<u32, Held>,
+    held: BTreeMap<u32, KeptPort>,
     /// Ports under the policy whose devices are in other network namespaces, which send no
     /// events here.
-    elsewhere: Vec<Held>,
+    elsewhere: Vec<KeptPort>,
     /// By ifindex.
     left: HashMap<u32, Unattached>,
     attach_failures: u64,
@@ -92,7 +92,7 @@ impl Ports {
                 )),
             }
             let (here, draining) = (port.is_here()?, port.drains()?);
-            let held = Held { draining, ..Held::new(port, index, Affiliation::default()) };
+            let held = KeptPort { draining, ..KeptPort::new(port, index, Affiliation::default()) };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
@@ -117,7 +117,7 @@ impl Ports {
         &self.shared
     }
 
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = &KeptPort> {
         self.held.values().chain(&self.elsewhere)
     }
 
@@ -172,7 +172,7 @@ impl Ports {
 
     /// Whether all ports that there are keep what they are under another policy.
     pub(crate) fn keep_their_terms(&self, before: &Policy, policy: &Policy) -> bool {
-        let keeps = |held: &Held| {
+        let keeps = |held: &KeptPort| {
             let device = held.port.device();
             !held.draining && terms(before, device) == terms(policy, device)
         };

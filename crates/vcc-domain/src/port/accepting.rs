@@ -67,7 +67,7 @@ impl Accepting {
     /// A connection has come with the guest.
     pub(super) fn arrive(&mut self, key: FlowKey, accepted: &Accepted) {
         self.is_on |= accepted.is_live();
-        if accepted.waits() {
+        if accepted.is_waiting() {
             self.waits.push(key);
         }
     }
@@ -99,7 +99,7 @@ impl Accepting {
         if self.waits.len() >= most && self.room_ns <= core.now_ns {
             let waits = |Entry { state: flow, snooped, .. }: &Entry| {
                 let is_open = u32::from(flow.stage) >= sys::STAGE_ESTABLISHED;
-                snooped.accepted.waits() || (snooped.accepted.is_live() && !is_open)
+                snooped.accepted.is_waiting() || (snooped.accepted.is_live() && !is_open)
             };
             self.waits.retain(|key| core.table.of_key(key).is_some_and(waits));
             self.room_ns = core.now_ns + LOOK_AGAIN_NS;
@@ -236,7 +236,7 @@ impl Port {
             return;
         }
         let shape = Terms::read(syn, &parsed).map(Terms::shape);
-        let is_again = snooped.accepted.waits();
+        let is_again = snooped.accepted.is_waiting();
         if snooped.accepted.offsets().is_some() && depends {
             // The guest has answered it, and does so again.
             return;
@@ -306,7 +306,7 @@ impl Port {
         };
         let is_syn = u32::from(segment.flags) & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN;
         let is_pending =
-            snooped.accepted.waits() || (snooped.accepted.is_live() && is_half_open(flow));
+            snooped.accepted.is_waiting() || (snooped.accepted.is_live() && is_half_open(flow));
         let is_same = segment.seq.wrapping_add(1) == snooped.snoop.0.irs_nxt;
         let is_other = is_syn && is_pending && !is_same;
         if is_other {

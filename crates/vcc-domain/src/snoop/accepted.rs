@@ -87,7 +87,7 @@ impl Accepted {
         }
     }
 
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         matches!(self, Accepted::Waits(_))
     }
 
@@ -108,7 +108,7 @@ impl Accepted {
 
     /// The peer has ended the connection.
     pub(crate) fn end(&mut self) {
-        if self.waits() {
+        if self.is_waiting() {
             *self = Accepted::Ended;
         }
     }

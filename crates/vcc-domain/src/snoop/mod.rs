@@ -137,7 +137,7 @@ impl Snooped {
 
     /// When the guest is asked for its window.
     pub(crate) fn probe_ns(&self, flow: &FlowState, heard_ns: u64) -> Option<u64> {
-        let is_due = self.snoop.probes() && !is_reset(flow) && !self.accepted.waits();
+        let is_due = self.snoop.probes() && !is_reset(flow) && !self.accepted.is_waiting();
         is_due.then(|| self.copies.probe_ns(heard_ns))
     }
 

@@ -32,7 +32,7 @@ impl Stored {
         }
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
-        Stored { seq, end, header: Header::of(parsed), frame }
+        Stored { seq, end, header: Header::from_parsed(parsed), frame }
     }
 
     /// The bytes of the port's limit that it takes.
@@ -99,7 +99,7 @@ struct Header {
 }
 
 impl Header {
-    fn of(parsed: &Parsed) -> Self {
+    fn from_parsed(parsed: &Parsed) -> Self {
         Header {
             tcp_at: parsed.ip.tcp_at as u16,
             bytes: parsed.header_bytes as u8,
@@ -159,7 +159,7 @@ impl Current {
 pub(crate) fn renewed(frame: &Frame, current: &Current) -> Frame {
     let mut copy = frame.clone();
     if let Ok(parsed) = parse(frame, Direction::ToGuest) {
-        Header::of(&parsed).renew(frame, &mut copy, current, true);
+        Header::from_parsed(&parsed).renew(frame, &mut copy, current, true);
     }
     copy
 }

@@ -117,7 +117,7 @@ fn talk<W: Words>(
         if events & libc::POLLOUT != 0 {
             match device.write(&unsent) {
                 Ok(bytes) => drop(unsent.drain(..bytes)),
-                Err(error) if waits(&error) => {}
+                Err(error) if is_retryable(&error) => {}
                 Err(error) => return Ok(End::Closed(error.to_string())),
             }
         }
@@ -125,7 +125,7 @@ fn talk<W: Words>(
             let bytes = match device.read(&mut buffer) {
                 Ok(0) => return Ok(End::Closed("the host has closed it".into())),
                 Ok(bytes) => &buffer[..bytes],
-                Err(error) if waits(&error) => continue,
+                Err(error) if is_retryable(&error) => continue,
                 Err(error) => return Ok(End::Closed(error.to_string())),
             };
             let was_up = follower.is_greeted();
@@ -155,6 +155,6 @@ fn talk<W: Words>(
     }
 }
 
-fn waits(error: &io::Error) -> bool {
+fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -42,8 +42,10 @@ impl CongestionControls {
             if available.iter().any(|one| one == name) {
                 continue;
             }
-            let known = vcc_guest::find(name)
-                .ok_or_else(|| Error::Unknown { name: name.into(), known: known(&available) })?;
+            let known = vcc_guest::find(name).ok_or_else(|| Error::Unknown {
+                name: name.into(),
+                known: names_for_users(&available),
+            })?;
             if !wanted.contains(&known) {
                 wanted.push(known);
             }
@@ -61,7 +63,7 @@ impl CongestionControls {
 }
 
 /// The names for users, without those that other processes have registered for themselves.
-fn known(available: &[String]) -> String {
+fn names_for_users(available: &[String]) -> String {
     let kernel = available.iter().map(String::as_str).filter(|name| !names::is_ours(name));
     let mut known: Vec<&str> = kernel.chain(names().iter().copied()).collect();
     known.sort_unstable();

@@ -10,7 +10,7 @@ pub struct Code<'a> {
 }
 
 /// By the extension of the file's name.
-pub fn of<'a>(extension: &str, text: &'a str) -> Code<'a> {
+pub fn parse<'a>(extension: &str, text: &'a str) -> Code<'a> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     match extension {
         "rs" => rust(text),
@@ -86,7 +86,7 @@ mod tests {
                     pub(crate) mod made;\n#[cfg(test)]\npub use made::{\n    B,\n};\n\n/// About b.\n\
                     fn b() {\n    // Why.\n    c(); // How.\n}\n\n#[cfg(test)]\nmod more {\n    \
                     fn d() {\n    }\n}\nfn e() {}\n";
-        let code = of("rs", text);
+        let code = parse("rs", text);
         assert_eq!(code.lines, ["mod a;", "fn b() {", "c(); // How.", "}", "fn e() {}"]);
         assert_eq!(code.test_modules, ["tests", "made"]);
     }
@@ -96,14 +96,14 @@ mod tests {
         let text = "/* SPDX */\n/*\n * About it.\n */\n#include \"a.h\"\n\n// Why.\n\
                     int a; /* begins here\n          and ends here */ int b;\n/* x */ int c; /* y */\n";
         let lines = ["#include \"a.h\"", "int a; /* begins here", "int b;", "int c; /* y */"];
-        assert_eq!(of("h", text).lines, lines);
+        assert_eq!(parse("h", text).lines, lines);
     }
 
     #[test]
     fn comments_of_scripts_are_left_out_and_those_of_configurations_are_not() {
         let text = "# a\n\n  b = 1 # c\n";
-        assert_eq!(of("sh", text).lines, ["b = 1 # c"]);
-        assert_eq!(of("toml", text).lines, ["b = 1 # c"]);
-        assert_eq!(of("", "# CONFIG_X is not set\n").lines, ["# CONFIG_X is not set"]);
+        assert_eq!(parse("sh", text).lines, ["b = 1 # c"]);
+        assert_eq!(parse("toml", text).lines, ["b = 1 # c"]);
+        assert_eq!(parse("", "# CONFIG_X is not set\n").lines, ["# CONFIG_X is not set"]);
     }
 }

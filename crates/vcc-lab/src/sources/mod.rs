@@ -38,17 +38,17 @@ impl Kind {
 
 /// Those of `vcc-lab bench NAME`.
 pub fn of_bench(name: &str) -> Sources {
-    of(&format!("bench-{name}"))
+    sources_of(&format!("bench-{name}"))
 }
 
 /// Those of an experiment, whose file is this text.
 pub fn of_experiment(kind: Kind, text: &str) -> Sources {
-    let mut sources = of(kind.name());
+    let mut sources = sources_of(kind.name());
     sources.add("experiment", of_file(text));
     sources
 }
 
-fn of(kind: &str) -> Sources {
+fn sources_of(kind: &str) -> Sources {
     let kind = SOURCES.iter().find(|(name, _)| *name == kind);
     kind.into_iter().flat_map(|(_, parts)| parts.iter().copied()).collect()
 }

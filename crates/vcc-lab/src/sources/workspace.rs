@@ -84,14 +84,14 @@ impl Workspace {
         for path in files {
             let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
             let extension = path.extension().unwrap_or_default().to_string_lossy();
-            let names = code::of(&extension, &text).test_modules;
+            let names = code::parse(&extension, &text).test_modules;
             tests.extend(names.iter().flat_map(|name| files_of_module(&path, name)));
             kept.push((path.clone(), extension.into_owned(), text));
         }
         kept.retain(|(path, ..)| !tests.iter().any(|test| path.starts_with(test)));
         for (path, extension, text) in &kept {
             digest.add(&path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy());
-            code::of(extension, text).lines.iter().for_each(|line| digest.add(line));
+            code::parse(extension, text).lines.iter().for_each(|line| digest.add(line));
         }
         Ok((!kept.is_empty()).then(|| digest.text()))
     }

@@ -132,7 +132,7 @@ impl Found {
 /// that time what passes the device with what reaches vcc, if vcc is attached; that takes
 /// CAP_SYS_ADMIN, and all programs of the machine are timed meanwhile.
 pub fn findings(device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
-    Around::read()?.look(device, watch)
+    Around::read()?.findings_during(device, watch)
 }
 
 /// All devices of a network namespace, read once to look at several of them.
@@ -146,10 +146,10 @@ impl Around {
 
     /// Like [`findings`], without watching.
     pub fn findings(&self, device: &str) -> Result<Vec<Finding>> {
-        self.look(device, None)
+        self.findings_during(device, None)
     }
 
-    fn look(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
+    fn findings_during(&self, device: &str, watch: Option<Duration>) -> Result<Vec<Finding>> {
         Ok(findings_from(&Neighbours::read(Device::named(device)?, &self.0, watch)?))
     }
 }

@@ -42,7 +42,7 @@ pub enum Age {
 
 impl Age {
     /// A part that only one of them has differs: what depends on it has changed.
-    pub fn of(then: &Sources, now: &Sources) -> Self {
+    pub fn between(then: &Sources, now: &Sources) -> Self {
         if then.are_unknown() {
             return Self::Unknown;
         }
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn a_result_is_as_old_as_the_parts_that_differ() {
         let now = sources(&[("engine", "1a"), ("vcc-domain", "2b")]);
-        assert_eq!(Age::of(&now, &now).to_string(), "current");
+        assert_eq!(Age::between(&now, &now).to_string(), "current");
         let older = sources(&[("engine", "1a"), ("vcc-domain", "2a")]);
-        assert_eq!(Age::of(&older, &now).to_string(), "stale (vcc-domain)");
+        assert_eq!(Age::between(&older, &now).to_string(), "stale (vcc-domain)");
         let other = sources(&[("engine", "10"), ("vcc-uml", "3c")]);
-        assert_eq!(Age::of(&other, &now).to_string(), "stale (engine, vcc-domain, vcc-uml)");
-        let unknown = Age::of(&Sources::default(), &now).to_string();
+        assert_eq!(Age::between(&other, &now).to_string(), "stale (engine, vcc-domain, vcc-uml)");
+        let unknown = Age::between(&Sources::default(), &now).to_string();
         assert_eq!(unknown, "stale (of an older version, without sources)");
     }
 }

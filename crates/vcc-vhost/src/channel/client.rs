@@ -110,7 +110,7 @@ impl Client {
         }
         if begins {
             self.is_up = true;
-            self.begin(card.look(passed));
+            self.begin(card.with_port(passed));
         }
         // It asks, and does not read the answers.
         if self.unsent.len() > UNSENT_MAX_BYTES {
@@ -120,13 +120,13 @@ impl Client {
     }
 
     /// Looks at the port, and reports what has changed.
-    pub fn look(&mut self, card: &Card) -> Result<(), Lost> {
+    pub fn report_changes(&mut self, card: &Card) -> Result<(), Lost> {
         if self.is_up && self.is_silent() {
             self.is_up = false;
             self.void(Duration::ZERO);
         }
         if self.is_up {
-            let (holds_new, passed) = card.look(|port| (port.holds_new(), passed(port)));
+            let (holds_new, passed) = card.with_port(|port| (port.holds_new(), passed(port)));
             if passed != self.passed {
                 // Of these, nothing is known here, and the guest would flood there.
                 self.void(PAUSE);
@@ -179,7 +179,7 @@ impl Client {
         let mut from = Some(0);
         while let Some(place) = from {
             grants.clear();
-            from = card.look(|port| port.grants(place, PLACES, &mut grants));
+            from = card.with_port(|port| port.grants(place, PLACES, &mut grants));
             let noted = grants.iter().try_for_each(|grant| self.announcer.note(grant, &mut news));
             if noted.is_err() {
                 self.void(PAUSE);

@@ -89,7 +89,7 @@ impl Server {
             }
             if Instant::now() >= look_at {
                 look_at = Instant::now() + LOOK;
-                self.look();
+                self.report_changes();
             } else if takes {
                 self.with_client(|client, _| client.flush());
             }
@@ -130,8 +130,8 @@ impl Server {
         self.with_client(|client, card| client.hear(card));
     }
 
-    fn look(&mut self) {
-        self.with_client(|client, card| client.look(card));
+    fn report_changes(&mut self) {
+        self.with_client(|client, card| client.report_changes(card));
     }
 
     fn with_client(&mut self, act: impl FnOnce(&mut Client, &Card) -> Result<(), Lost>) {

@@ -235,10 +235,10 @@ fn a_connection_without_room_delays_no_other_frame() {
     host.sent();
     assert_eq!(host.sent()[12..], frame(7));
     assert_eq!(guest.used(SEND), 42);
-    let held_bytes = host.card.look(Port::held_bytes);
+    let held_bytes = host.card.with_port(Port::held_bytes);
     assert!((2000..=4000).contains(&held_bytes), "{held_bytes}");
     // One for the share that is full, and what is behind that gap.
-    let dropped = |reason| host.card.look(|port| port.counters().get(reason));
+    let dropped = |reason| host.card.with_port(|port| port.counters().get(reason));
     assert_eq!(dropped(sys::COUNT_NO_BUFFER), 1);
     assert!(dropped(sys::COUNT_DROPPED) > 30);
 }

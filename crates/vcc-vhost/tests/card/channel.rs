@@ -249,7 +249,7 @@ fn a_lying_guest_gains_nothing() {
     let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     open_connection(&host, &mut guest);
     let state = || {
-        host.card.look(|port| {
+        host.card.with_port(|port| {
             let flows: Vec<_> = port.flows().map(|(key, flow)| (*key, flow.0)).collect();
             let buffer = (port.held_bytes(), port.granted_bytes());
             (flows, buffer, port.counters().clone(), *port.params())

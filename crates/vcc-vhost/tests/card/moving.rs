@@ -123,7 +123,7 @@ fn arrived(state: &[u8]) -> (Host, FrontEnd) {
 }
 
 fn connections(host: &Host) -> usize {
-    host.card.look(|port| port.flows().count())
+    host.card.with_port(|port| port.flows().count())
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn what_is_promised_goes_along_and_arrives_from_the_other_host() {
     }
     let ack = GUEST_SEQ + SENT * MSS;
     to.wire.send(&plain(&Packet { ack, ..to_guest() })).expect("sent");
-    eventually("all has arrived", || to.card.look(|port| port.held_bytes() == 0));
+    eventually("all has arrived", || to.card.with_port(|port| port.held_bytes() == 0));
     assert_eq!(from.sent_more(), None, "no RST");
 }
 
@@ -230,7 +230,7 @@ fn a_guest_moves_on_from_a_host_that_it_has_not_run_on() {
         host.reports("has gone");
         assert_eq!((connections(host), host.sent_more()), (0, None));
     }
-    let held = |host: &Host| host.card.look(|port| port.held_bytes());
+    let held = |host: &Host| host.card.with_port(|port| port.held_bytes());
     last.set_up(&leaving.guest, USUAL);
     eventually("what was held is here", || held(&to) > 0);
     assert_eq!((connections(&to), held(&by)), (1, 0));

@@ -1,8 +1,8 @@
 //! Guests, by their connections.
 
 mod ecn;
-mod look;
 mod need;
+mod observation;
 mod visible;
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use crate::cpu::{CpuShares, GuestCpu};
 use crate::delay;
 
 pub use ecn::GuestEcn;
-pub use look::look;
 pub use need::{Need, need};
+pub use observation::observation;
 pub use visible::visible;
 
 /// A watched connection.

@@ -114,7 +114,7 @@ impl Watch {
             rtt_min_us: 0,
             last: Last { at, counted, is_beyond: false },
         };
-        watch.look(at, flow, counted);
+        watch.note_last(at, flow, counted);
         watch
     }
 
@@ -130,11 +130,11 @@ impl Watch {
             self.beyond_bytes += growth.acked_bytes;
             self.beyond += elapsed;
         }
-        self.look(at, flow, counted);
+        self.note_last(at, flow, counted);
         true
     }
 
-    fn look(&mut self, at: Duration, flow: &FlowView, counted: Counted) {
+    fn note_last(&mut self, at: Duration, flow: &FlowView, counted: Counted) {
         let part = beyond(flow);
         self.last = Last { at, counted, is_beyond: part.is_some() };
         self.parts.extend(part.filter(|_| self.parts.len() < PARTS_MAX));

@@ -300,6 +300,6 @@ fn snooped(
     let is_untouched = guest_ack == irs_nxt && guest_edge == guest_ack;
     let is_open = u32::from(flow.stage) == sys::STAGE_ESTABLISHED && !flow.has(sys::FLOW_FIN_GUEST);
     let is_state = (!snooped.accepted.is_live() || begun != 0)
-        && (!snooped.accepted.waits() || (is_untouched && is_open));
+        && (!snooped.accepted.is_waiting() || (is_untouched && is_open));
     is_state.then_some((snooped, copies))
 }

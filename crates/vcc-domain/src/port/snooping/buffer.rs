@@ -90,7 +90,7 @@ impl Snooping {
         let room = self.room_for(snooped, params);
         let mut way = flow.receive_way(&snooped.snoop, params, &room, &segment, sent, stamp);
         let is_fin = segment.payload_bytes == 0 && u32::from(segment.flags) & sys::TCP_FIN != 0;
-        if snooped.accepted.waits() && is_fin && way == sys::WAY_PASS {
+        if snooped.accepted.is_waiting() && is_fin && way == sys::WAY_PASS {
             way = sys::WAY_FIN;
         }
         let (given, ts_recent) = (snooped.snoop.given_nxt(), snooped.snoop.0.ts_recent);
@@ -158,7 +158,7 @@ impl Snooping {
             return;
         };
         let has_some = snooped.snoop.has_stored() || snooped.fin.is_some();
-        if is_reset(flow) || !has_some || snooped.accepted.waits() {
+        if is_reset(flow) || !has_some || snooped.accepted.is_waiting() {
             return;
         }
         let is_under_way = |snooped: &crate::snoop::Snooped| {

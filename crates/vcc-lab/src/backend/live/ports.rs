@@ -91,7 +91,7 @@ impl Ports {
         while !control.is_stopped() && !self.ports.is_empty() {
             for (watched, seen) in self.ports.iter().zip(&mut seen) {
                 if let Some(sender) = watched.flow.and_then(|flow| senders.get(flow)) {
-                    look(watched, seen, sender, control)?;
+                    observe(watched, seen, sender, control)?;
                 }
             }
             sleep(self.look_every);
@@ -122,7 +122,7 @@ fn trouble(host: HostId, problem: impl Display) -> Error {
     Error::Attach { host: format!("host {}", host + 1), problem: problem.to_string() }
 }
 
-fn look(
+fn observe(
     watched: &Watched,
     seen: &mut Option<Observation>,
     sender: &SenderView,

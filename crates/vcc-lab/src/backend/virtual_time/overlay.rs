@@ -2,7 +2,7 @@
 
 use crate::scenario::Guest;
 use vcc_domain::{Inferred, TracedAck};
-use vcc_overlay::{Class, Guess, Look, Watch, rtt_between};
+use vcc_overlay::{Class, Guess, Observation, Watch, rtt_between};
 use vcc_results::result::Guessed;
 
 /// None where nothing was recorded.
@@ -10,7 +10,7 @@ pub fn guess<'a>(guest: &Guest, acks: impl Iterator<Item = &'a TracedAck>) -> Op
     let mut watch = Watch::default();
     let mut acks = acks.peekable();
     acks.peek()?;
-    acks.for_each(|ack| watch.note(&look(ack)));
+    acks.for_each(|ack| watch.note(&observation(ack)));
     let Guess { class, confidence, reasons } = watch.guess();
     let congestion_control = guest.congestion_control.clone();
     let truth = class_of(&congestion_control);
@@ -36,9 +36,9 @@ fn class_of(congestion_control: &str) -> Option<Class> {
     }
 }
 
-fn look(ack: &TracedAck) -> Look {
+fn observation(ack: &TracedAck) -> Observation {
     let Inferred { snd_una, flight_bytes, mss_bytes, srtt_us8, .. } = ack.after;
-    Look {
+    Observation {
         at_us: ack.at_ns / 1000,
         snd_una,
         snd_nxt: snd_una.wrapping_add(flight_bytes),
@@ -76,7 +76,7 @@ mod tests {
             window_shown_bytes: 65_536,
         };
         let after = Inferred { snd_una: 500, flight_bytes: 2000, srtt_us8: 8500, ..before };
-        let expected = Look {
+        let expected = Observation {
             at_us: 7,
             snd_una: 500,
             snd_nxt: 2500,
@@ -88,7 +88,7 @@ mod tests {
             cwrs: 4,
             window_shown_bytes: 65_536,
         };
-        assert_eq!(look(&ack(7, before, after)), expected);
+        assert_eq!(observation(&ack(7, before, after)), expected);
         let guessed = guess(&made::guest(), [ack(7, before, after)].iter()).expect("a recording");
         assert_eq!(
             (guessed.class.as_str(), guessed.truth.as_deref()),

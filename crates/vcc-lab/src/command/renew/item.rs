@@ -118,7 +118,7 @@ fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
     Item {
         name: name.into(),
         arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
-        age: Some(Age::of(&record.sources, &now)),
+        age: Some(Age::between(&record.sources, &now)),
         outcome: Some(record.outcome),
         time: time(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
         is_virtual: record.backend == Backend::Virtual,
@@ -130,7 +130,7 @@ fn of_bench(name: &str, report: Option<&BenchReport>) -> Item {
     Item {
         name: format!("bench-{name}"),
         arguments: report.map_or_else(again, BenchReport::arguments),
-        age: report.map(|report| Age::of(&report.sources, &sources::of_bench(name))),
+        age: report.map(|report| Age::between(&report.sources, &sources::of_bench(name))),
         outcome: None,
         time: match report.and_then(|report| report.wall_s) {
             Some(seconds) => Time::Measured(seconds),

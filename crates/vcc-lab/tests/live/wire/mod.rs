@@ -7,8 +7,8 @@
 //! some do while they interrupt process 1, and the caller of ssthresh then gets an undefined value.
 
 mod host;
-mod look;
 mod segment;
+mod sender_state;
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -21,9 +21,9 @@ use vcc_port::Netns;
 
 pub use host::congestion_control;
 use host::{Host, set_congestion_control};
-use look::Look;
-pub use look::{CA_CWR, CA_LOSS, CA_OPEN, CA_RECOVERY, ECN_NEGOTIATED, State};
 pub use segment::{ACK, CWR, ECE, ECN_CE, ECN_ECT0, SYN, Segment};
+use sender_state::SenderState;
+pub use sender_state::{CA_CWR, CA_LOSS, CA_OPEN, CA_RECOVERY, ECN_NEGOTIATED, State};
 
 /// A kernel timer takes a second at most; a longer wait means a hang.
 const STALLED: Duration = Duration::from_secs(30);
@@ -92,7 +92,7 @@ pub struct Wire<'a> {
 pub struct Connection {
     pub sender: TcpStream,
     receiver: TcpStream,
-    look: Look,
+    state: SenderState,
     /// Data segments sent by the sender, lost ones included.
     data_segments: u32,
 }
@@ -100,7 +100,7 @@ pub struct Connection {
 impl Connection {
     /// The sender's state. Must be called in the sender's namespace.
     pub fn state(&self) -> State {
-        self.look.state()
+        self.state.state()
     }
 
     /// Changes the congestion control after the handshake.
@@ -136,8 +136,8 @@ impl<'a> Wire<'a> {
         let to = v4(listener.local_addr());
         let sender = host::start_to_connect(to, sender);
         let receiver = self.accept(&listener);
-        let look = Look::at(v4(sender.local_addr()), to);
-        Connection { sender, receiver, look, data_segments: 0 }
+        let state = SenderState::at(v4(sender.local_addr()), to);
+        Connection { sender, receiver, state, data_segments: 0 }
     }
 
     fn accept(&mut self, listener: &TcpListener) -> TcpStream {
@@ -244,7 +244,7 @@ impl<'a> Wire<'a> {
                 if back_due == next_due {
                     let (_, segment) = self.back.pop_front().expect("the front");
                     self.sender.receive(&segment);
-                    let state = connection.map(|connection| connection.look.state());
+                    let state = connection.map(|connection| connection.state.state());
                     self.at_sender.push(AtSender::Got(segment.clone(), state));
                     self.events.push(Event::Back(segment, state));
                 } else {

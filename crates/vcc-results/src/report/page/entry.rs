@@ -25,7 +25,7 @@ impl<'a> Entry<'a> {
             Self {
                 path: &file.path,
                 report,
-                age: now(report).map(|now| Age::of(&report.sources, &now)),
+                age: now(report).map(|now| Age::between(&report.sources, &now)),
                 anchor: anchor(&report.experiment, &mut taken),
                 distinguished_by: distinguished_by(file, &ordered),
             }

@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (port, wants_ledger, how) = port(arguments, terms);
     let mut serving = Serving::begin(&place, port)?;
     let card = serving.card();
-    let mut promises = Promises::of(place.device());
+    let mut promises = Promises::for_device(place.device());
     promises.end_left(&card);
     if wants_ledger {
         promises.keep(&card);

@@ -17,7 +17,7 @@ pub struct Promises {
 }
 
 impl Promises {
-    pub fn of(device: &str) -> Self {
+    pub fn for_device(device: &str) -> Self {
         let path = RuntimeDir::of_environment().path().join("ledgers").join(device);
         Self { path, is_kept: false }
     }
@@ -74,7 +74,7 @@ impl Promises {
         DirBuilder::new().recursive(true).mode(0o750).create(directory)?;
         // On the port's thread, because it reserves room.
         let ledger =
-            Arc::new(FileLedger::create(&self.path, card.look(|port| port.ledger_slots()))?);
+            Arc::new(FileLedger::create(&self.path, card.with_port(|port| port.ledger_slots()))?);
         card.change(|port| {
             // With the open promises of the previous process.
             port.keep_ledger(ledger.clone());

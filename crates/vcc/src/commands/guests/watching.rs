@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
 use vcc_port::FlowId;
-use vcc_view::guests::{Connection, GuestEcn, look, visible};
+use vcc_view::guests::{Connection, GuestEcn, observation, visible};
 use vcc_view::{Counted, CpuWatch, GuestCpu, Recording, Source};
 
 use crate::interrupt;
@@ -152,12 +152,12 @@ fn note(
     match flows.get_mut(&id).filter(|flow| continues(state, &flow.last)) {
         Some(flow) => {
             let before = Some(&flow.last).filter(|_| is_each && flow.is_whole);
-            flow.watch.note(&look(at_us, before, state));
+            flow.watch.note(&observation(at_us, before, state));
             (flow.last, flow.is_whole) = (*state, true);
         }
         None if has_room => {
             let mut watch = Watch::default();
-            watch.note(&look(at_us, None, state));
+            watch.note(&observation(at_us, None, state));
             flows.insert(id, Flow { watch, last: *state, is_whole: true });
         }
         None => {}

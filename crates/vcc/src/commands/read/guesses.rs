@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use vcc_capture::{Connection, Passed};
 use vcc_engine::{FlowKey, FlowState};
 use vcc_overlay::{Guess, Watch};
-use vcc_view::guests::look;
+use vcc_view::guests::observation;
 
 /// Each takes about 20 KiB. The first of a file are watched.
 const CONNECTIONS_MAX: usize = 1000;
@@ -32,12 +32,12 @@ impl Guesses {
         match self.watched.entry((passed.place, passed.key, passed.began_ns)) {
             Entry::Occupied(mut known) => {
                 let Watched { watch, last } = known.get_mut();
-                watch.note(&look(passed.now_us, Some(last), passed.state));
+                watch.note(&observation(passed.now_us, Some(last), passed.state));
                 *last = *passed.state;
             }
             Entry::Vacant(new) if has_room => {
                 let mut watch = Watch::default();
-                watch.note(&look(passed.now_us, None, passed.state));
+                watch.note(&observation(passed.now_us, None, passed.state));
                 new.insert(Watched { watch, last: *passed.state });
             }
             Entry::Vacant(_) => {}

@@ -163,7 +163,7 @@ impl<'a> Remaining<'a> {
     /// Stops the recording of ports that have gone, from time to time. False if none remains.
     ///
     /// Without its port, a device still passes packets, and both sides show the same.
-    fn look(&mut self, recorder: &mut Recorder) -> Result<bool, vcc_port::Error> {
+    fn stop_gone(&mut self, recorder: &mut Recorder) -> Result<bool, vcc_port::Error> {
         if self.looked.elapsed() < LOOK {
             return Ok(true);
         }
@@ -195,7 +195,7 @@ fn record(
     let mut has_ended = false;
     loop {
         let left = until.map_or(LOOK, |until| until.saturating_duration_since(Instant::now()));
-        if !has_ended && (left.is_zero() || interrupt::came() || !remaining.look(recorder)?) {
+        if !has_ended && (left.is_zero() || interrupt::came() || !remaining.stop_gone(recorder)?) {
             has_ended = true;
             // What was recorded by now is still written.
             recorder.stop_all();

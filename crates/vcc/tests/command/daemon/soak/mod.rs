@@ -3,8 +3,8 @@
 //! not grow.
 
 mod card;
-mod held;
 mod load;
+mod resources;
 
 use std::env;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use vcc_port::Port;
 use vcc_testing::{EndOnDrop, eventually, guest, ip, on_a_host};
 
 use super::Place;
-use held::{Held, memory_kib};
+use resources::{Resources, memory_kib};
 
 /// For how many seconds there is load. `make verify` sets an hour.
 const SECONDS: &str = "VCC_SOAK_SECONDS";
@@ -112,7 +112,7 @@ fn assert_flat(what: &str, pid: u32, work: impl Fn(Duration) -> (String, Memory)
     let warm_up = length / WARM_UP_PART;
     work(warm_up);
     rest();
-    let before = Held::settled(pid);
+    let before = Resources::settled(pid);
     let before_kib = memory_kib(pid);
     let (load, memory) = work(length - warm_up);
     rest();

@@ -1,15 +1,15 @@
 //! An observation of a connection at one time.
 
 /// Taken after an acknowledgement, or when a flow table is read. Counters are those of the whole
-/// connection, so events between two looks are not lost.
+/// connection, so events between two observations are not lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct Observation {
     /// On any monotonic clock.
     pub at_us: u64,
     pub snd_una: u32,
     pub snd_nxt: u32,
-    /// The flight just before the bytes acknowledged since the last look. If acknowledgements are
-    /// not observed one by one: at this look.
+    /// The flight just before the bytes acknowledged since the last observation. If acknowledgements are
+    /// not observed one by one: at this observation.
     pub flight_bytes: u32,
     pub mss_bytes: u32,
     /// A round trip that ended with this acknowledgement, if it was timed.
@@ -53,7 +53,7 @@ mod tests {
         }
         assert_eq!(rtt_between(0, 8 * 250), Some(250));
         assert_eq!(rtt_between(800, 800), None);
-        // Two samples between two looks: no single sample explains the change.
+        // Two samples between two observations: no single sample explains the change.
         assert_eq!(rtt_between(80_000, 40_000), None);
     }
 

@@ -10,7 +10,7 @@ use super::visibility::Visibility;
 use crate::emitting::Emitting;
 use crate::{Result, journal};
 
-pub(crate) struct Held {
+pub(crate) struct KeptPort {
     pub port: Port,
     pub index: u32,
     pub tenant: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Held {
     pub(super) is_misnamed: bool,
 }
 
-impl Held {
+impl KeptPort {
     pub(super) fn new(port: Port, index: u32, affiliation: Affiliation<'_>) -> Self {
         Self {
             port,

@@ -1,13 +1,13 @@
 //! The part of a flow's state that `vcc-overlay` judges.
 
 use vcc_engine::FlowState;
-use vcc_overlay::{Look, rtt_between};
+use vcc_overlay::{Observation, rtt_between};
 
 /// `before` and `after` are the states right after two consecutive ACKs. Without `before`, as where the
 /// state was read at any other time, the flight is the present one.
-pub fn look(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Look {
+pub fn observation(at_us: u64, before: Option<&FlowState>, after: &FlowState) -> Observation {
     let acked_from = before.map_or(after.snd_una, |before| before.snd_una);
-    Look {
+    Observation {
         at_us,
         snd_una: after.snd_una,
         snd_nxt: after.snd_nxt,
@@ -40,9 +40,9 @@ mod tests {
     #[test]
     fn flight_is_that_before_the_acknowledgement() {
         let (before, after) = (state(u32::MAX - 999, 500, 8000), state(0, 1500, 7500));
-        let looked = look(5, Some(&before), &after);
-        assert_eq!((looked.flight_bytes, looked.rtt_us), (2500, Some(500)));
-        assert_eq!(look(5, None, &after).flight_bytes, 1500);
-        assert_eq!((looked.window_shown_bytes, looked.srtt_us), (0, 937));
+        let observed = observation(5, Some(&before), &after);
+        assert_eq!((observed.flight_bytes, observed.rtt_us), (2500, Some(500)));
+        assert_eq!(observation(5, None, &after).flight_bytes, 1500);
+        assert_eq!((observed.window_shown_bytes, observed.srtt_us), (0, 937));
     }
 }

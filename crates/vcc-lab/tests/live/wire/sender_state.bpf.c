@@ -27,7 +27,7 @@ struct {
 } seen SEC(".maps");
 
 /* Run by BPF_PROG_RUN in the connection's network namespace; returns whether it was found. */
-SEC("tc") int look(struct __sk_buff *skb)
+SEC("tc") int read_state(struct __sk_buff *skb)
 {
 	uint32_t zero = 0;
 	struct bpf_sock_tuple *a = bpf_map_lookup_elem(&asked, &zero);

@@ -17,7 +17,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// What returns to what it was when a process rests. Memory does not, to the byte: see [`super::trend`].
 #[derive(Clone, PartialEq, Default)]
-pub struct Held {
+pub struct Resources {
     /// Descriptors by what they are open for, without numbers.
     descriptors: BTreeMap<String, u64>,
     threads: u64,
@@ -27,7 +27,7 @@ pub struct Held {
     kernel_bytes: u64,
 }
 
-impl Held {
+impl Resources {
     pub fn of_process(pid: u32) -> Self {
         let mut held =
             Self { threads: vcc_testing::process_status(pid, "Threads"), ..Self::default() };
@@ -100,7 +100,7 @@ impl Held {
     }
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.kernel_bytes;
         write!(f, "{} ({bytes} bytes): {:?}", self.in_words(), self.descriptors)
