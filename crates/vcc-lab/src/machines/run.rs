@@ -119,7 +119,7 @@ impl<'a> MachinesTestbed<'a> {
             while times_s.len() < LEAST_TRANSFERS || Instant::now() < end {
                 let transfer = || one(direction, bytes, &mut vm, &terms, &mut random);
                 times_s.push(network.peer.inside(transfer)?);
-                judge.as_mut().map_or(Ok(()), Judge::look)?;
+                judge.as_mut().map_or(Ok(()), Judge::judge_flows)?;
             }
             network.link.check()?;
             crowd.as_mut().map_or(Ok(()), Crowd::check)?;

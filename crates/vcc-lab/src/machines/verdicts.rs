@@ -61,7 +61,7 @@ impl Judge {
     }
 
     /// After each transfer: the port forgets a connection some seconds after its end.
-    pub fn look(&mut self) -> Result<()> {
+    pub fn judge_flows(&mut self) -> Result<()> {
         match &self.place {
             Place::Tap(port) => {
                 let flows = port.flows().map_err(failed)?;
