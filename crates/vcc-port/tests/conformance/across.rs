@@ -17,12 +17,23 @@ pub struct Handshake {
     guest_has_scale: bool,
     peer_scale: u8,
     shown_scale: u8,
+    /// A SYN or SYN-ACK did not pass the port.
+    is_seen_in_part: bool,
 }
 
 impl Handshake {
     /// A port leaves alone who negotiates ECN; it learns of it too late if the guest listens.
     fn is_left_alone(&self) -> bool {
         self.guest_has_ecn && self.guest_opened
+    }
+
+    /// A segment passes another card, and no port changes it.
+    pub fn beside(&mut self, seen: &Seen, from_guest: bool) -> Result<(), String> {
+        self.is_seen_in_part |= seen.packet.flags & SYN != 0;
+        match from_guest {
+            true => self::from_guest(Mode::Plain, self, seen, seen),
+            false => to_guest(Mode::Plain, self, seen, seen),
+        }
     }
 
     fn scales(&self) -> (u8, u8) {
@@ -89,7 +100,10 @@ pub fn from_guest(
     // DCTCP's segments are ECT without exception (RFC 8257, 3.1), others' if they have data.
     let may_be_ect =
         may_change && one.flags & SYN == 0 && (mode == Mode::Dctcp || !one.payload.is_empty());
-    require(marks.0 == marks.1 || (may_be_ect && marks == (0, ECT_0)), "the ECN field")?;
+    // Of a handshake that it has not seen, a port does not know whether anyone answers marks.
+    let may_be_unmarked = mode.translates() && handshake.is_seen_in_part && marks.1 == 0;
+    let is_right = marks.0 == marks.1 || (may_be_ect && marks == (0, ECT_0)) || may_be_unmarked;
+    require(is_right, "the ECN field")?;
     let mut options = options_of(other);
     if may_change && one.flags & (SYN | ACK) == SYN {
         options.retain(|option| *option != TcpOption::Hello);

@@ -1,6 +1,8 @@
 //! Guests, each a Linux stack in a namespace of its own behind a device of the host:
 //!
 //!    guest - port - bridge - fabric, which is the test
+//!
+//! Some scripts need a guest with a second card, or one that can be paused (cards.rs).
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -8,10 +10,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use vcc_engine::{Params, Underlay};
+use vcc_engine::{Params, Underlay, sys};
 use vcc_port::{AttachOptions, Netns, Port};
 use vcc_testing::ip;
 
+use crate::cards::{Card, Queue};
 use crate::wire::{Fabric, Listener, PATIENCE};
 
 pub const GUEST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -50,9 +53,9 @@ impl Mode {
         matches!(self, Mode::RenoEcn | Mode::Dctcp)
     }
 
-    fn options(self) -> Option<AttachOptions> {
+    fn params(self) -> Option<Params> {
         let underlay: Underlay = self.underlay_name()?.parse().expect("an underlay");
-        Some(AttachOptions::from_params(Params::with(|p| p.underlay = underlay.number())))
+        Some(Params::with(|p| p.underlay = underlay.number()))
     }
 }
 
@@ -70,6 +73,9 @@ pub struct Lane {
     pub patience: Duration,
     /// None under [`Mode::Plain`].
     pub port: Option<Port>,
+    pub second: Option<Fabric>,
+    pub queue: Option<Queue>,
+    idle: Option<Duration>,
 }
 
 impl Lane {
@@ -78,7 +84,8 @@ impl Lane {
         let modes = of_each.iter().flat_map(|(mode, count)| vec![*mode; *count]);
         let mut lanes: Vec<Self> = modes.enumerate().map(|(i, mode)| Self::one(i, mode)).collect();
         for mode in Mode::ALL {
-            let Some(options) = mode.options() else { continue };
+            let Some(params) = mode.params() else { continue };
+            let options = AttachOptions::from_params(params);
             let of_mode: Vec<usize> =
                 (0..lanes.len()).filter(|lane| lanes[*lane].mode == mode).collect();
             let devices: Vec<String> = of_mode.iter().map(|lane| format!("port{lane}")).collect();
@@ -91,9 +98,37 @@ impl Lane {
         lanes
     }
 
+    /// The port forgets any connection that has been idle for so long; None: as it usually does.
+    pub fn set_idle(&mut self, time: Option<Duration>) {
+        if self.idle == time {
+            return;
+        }
+        self.idle = time;
+        let Some((port, params)) = self.port.as_ref().zip(self.mode.params()) else { return };
+        let params = match time.map(|time| time.as_millis() as u32) {
+            None => params,
+            Some(ms) => Params(sys::vcc_params {
+                idle_handshake_ms: ms,
+                idle_established_ms: ms,
+                idle_half_closed_ms: ms,
+                idle_closed_ms: ms,
+                ..params.0
+            }),
+        };
+        port.set_params(params).expect("the port has other parameters");
+    }
+
+    /// Whether the port has a flow of a connection with this peer.
+    pub fn knows(&self, peer: Ipv4Addr) -> bool {
+        let flows = self.port.as_ref().map(|port| port.flows().expect("flows"));
+        flows.is_some_and(|flows| flows.iter().any(|flow| flow.peer.ip() == peer))
+    }
+
     /// Forgets what has been seen.
     pub fn forget(&mut self) {
-        while self.fabric.poll().is_some() {}
+        for card in Card::BOTH {
+            while !self.lacks(card) && self.fabric_of(card).poll().is_some() {}
+        }
         for from_guest in [false, true] {
             while self.listener.poll(from_guest).is_some() {}
         }
@@ -126,6 +161,9 @@ impl Lane {
             listener: listener.expect("inside"),
             patience: PATIENCE,
             port: None,
+            second: None,
+            queue: None,
+            idle: None,
         }
     }
 }
@@ -137,7 +175,7 @@ fn without_offloads(device: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn mac_text(mac: [u8; 6]) -> String {
+pub fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
@@ -157,16 +195,21 @@ const SETTINGS: [(&str, &str); 9] = [
 ];
 
 /// No retransmission comes because a test waits for its CPU.
-const RTO_MIN: &str = "10s";
+pub const RTO_MIN: &str = "10s";
+
+/// A table of routes.
+pub const SECOND_CARDS_ROUTES: u32 = 2;
 
 /// The settings of the calling thread's guest; what a script changes is as before when they end.
 pub struct Settings {
     changed: Vec<(String, String)>,
+    /// By which card the guest sends.
+    pub card: Card,
 }
 
 impl Settings {
     pub fn begin() -> Self {
-        let mut settings = Settings { changed: Vec::new() };
+        let mut settings = Settings { changed: Vec::new(), card: Card::First };
         for (name, value) in SETTINGS {
             settings.set(name, value).expect("a setting of TCP");
         }
@@ -189,10 +232,22 @@ impl Settings {
         let _alone = CHILDREN.lock().expect("not panicked");
         ip(&format!("route replace default via 10.0.0.254 dev guest rto_min {time} quickack 1"));
     }
+
+    /// The guest sends by this card, which is there. Both routes stay: a socket whose route is
+    /// deleted would reckon with the MTU of no device until it finds another.
+    pub fn route_by(&mut self, card: Card) {
+        if card != self.card {
+            let _alone = CHILDREN.lock().expect("not panicked");
+            let change = if card == Card::Second { "add" } else { "del" };
+            ip(&format!("rule {change} pref 1 lookup {SECOND_CARDS_ROUTES}"));
+            self.card = card;
+        }
+    }
 }
 
 impl Drop for Settings {
     fn drop(&mut self) {
+        self.route_by(Card::First);
         for (path, before) in self.changed.iter().rev() {
             let _ = fs::write(path, before);
         }

@@ -27,6 +27,18 @@ fn a_script_that_does_not_hold_is_reported() {
         ("< . 1:1(0) ack 1\nat guest . 1:1(0) ack 2", 5, "the acknowledgement"),
         ("< . 1:1(0) ack 1\nat guest nothing", 5, "reached the guest"),
         ("send 9", 5, "which is not in the script"),
+        ("send 9\n> P. 1:10(9) ack 1 by card 2", 6, "the guest sends this by its other card"),
+        (
+            "route by card 2\nsend 9\n> P. 1:10(9) ack 1",
+            7,
+            "the guest sends this by its other card",
+        ),
+        ("route by card 2\nsend 9", 6, "which is not in the script"),
+        ("route by card 2\nsend 9\n> P. 1:9(8) ack 1 by card 2", 7, "the length"),
+        ("pause\n< P. 1:2(1) ack 1\n> . 1:1(0) ack 2", 7, "the guest sends nothing"),
+        ("pause\nsend 9\n> P. 1:10(9) ack 1", 7, "the guest sends nothing"),
+        ("pause\nquiet", 6, "the guest is paused"),
+        ("pause\n< P. 1:2(1) ack 1\nresume", 7, "which is not in the script"),
         ("< F. 1:1(0) ack 1\n> . 1:1(0) ack 2\nreceive 1", 7, "the stream ends"),
     ];
     on_a_host(|| {
@@ -49,6 +61,21 @@ fn a_script_that_does_not_hold_is_reported() {
 }
 
 #[test]
+fn a_port_that_does_not_forget_is_reported() {
+    on_a_host(|| {
+        let mut lane = Lane::create(&[(Mode::Dctcp, 1)]).remove(0);
+        let guest = lane.guest.clone();
+        let played = guest.inside(|| {
+            lane.patience = std::time::Duration::from_millis(200);
+            let script = Script::read_all("wrong", &format!("{OPENED}forgotten"));
+            play(&script.expect("a script").remove(0), &mut lane, new_peer())
+        });
+        let report = played.expect("inside").expect_err("it is known");
+        assert!(report.starts_with("wrong:5: dctcp: the port has not forgotten"), "{report}");
+    });
+}
+
+#[test]
 fn a_script_that_cannot_be_read_is_refused() {
     for (text, why) in [
         ("connect\n> S 0:0(1)", "x:2: > S 0:0(1): 0:0(1) is not SEQ:END(BYTES)"),
@@ -59,6 +86,9 @@ fn a_script_that_cannot_be_read_is_refused() {
         ("[cubic] connect", "cubic is no mode"),
         ("at fabric S 0:0(0)", "no segment before it"),
         ("connect\nat fabric S 0:0(0)", "is about what the guest sends"),
+        ("> S 0:0(0) by card 2\nat fabric S 0:0(0)", "card 2 has no port"),
+        ("> S 0:0(0) by card 3", "by is nothing of a segment"),
+        ("route by card 3", "there is no such line"),
         ("vary A\nset tcp_sack {B}", "B is not in the line"),
         ("jump", "there is no such line"),
     ] {

@@ -7,6 +7,7 @@
 mod across;
 mod application;
 mod bed;
+mod cards;
 mod dishonest;
 mod faulty;
 mod option;

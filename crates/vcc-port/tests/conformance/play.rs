@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, icmp};
@@ -12,6 +12,7 @@ use vcc_frames::{Packet, icmp};
 use crate::across::{self, Handshake};
 use crate::application::{Application, pattern};
 use crate::bed::{GUEST, Lane, Mode, Settings};
+use crate::cards::Card;
 use crate::option::{Cookie, TcpOption};
 use crate::peer::Peer;
 use crate::script::{Call, Event, Script, What};
@@ -22,6 +23,7 @@ use crate::wire::Seen;
 pub const OPENER_PORT: u16 = 40_000;
 pub const LISTENER_PORT: u16 = 80;
 const FIRST_ISN: u32 = 1_000_000;
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// RFC 792: the header of IP and eight bytes more.
 const QUOTED_BYTES: usize = 8;
 
@@ -116,7 +118,38 @@ impl Player<'_> {
                 self.peer.initial.peer = *isn;
                 Ok(())
             }
+            What::Route(card) => {
+                self.lane.fabric_of(*card);
+                self.settings.route_by(*card);
+                Ok(())
+            }
+            What::Pause => {
+                self.fence()?;
+                self.lane.pause();
+                Ok(())
+            }
+            What::Resume => {
+                self.lane.resume();
+                Ok(())
+            }
+            What::Idle(time) => {
+                self.lane.set_idle(Some(*time));
+                Ok(())
+            }
+            What::Forgotten => self.forgotten(),
         }
+    }
+
+    fn forgotten(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + self.lane.patience;
+        while self.lane.knows(*self.peer.address.ip()) {
+            if Instant::now() >= deadline {
+                return Err("the port has not forgotten the connection".into());
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        self.lane.set_idle(None);
+        Ok(())
     }
 
     fn call(&mut self, call: &Call) -> Result<(), String> {
@@ -151,34 +184,54 @@ impl Player<'_> {
         segment
     }
 
-    /// The next segment from the guest, as it left, and as it reached the fabric, if one does until
-    /// then.
-    fn next_from_guest(&mut self, deadline: Instant) -> Result<Option<(Seen, Seen)>, String> {
+    /// The next segment from the guest by this card, as it left, and as it reached the fabric, if
+    /// one does until then.
+    fn next_from_guest(
+        &mut self,
+        card: Card,
+        deadline: Instant,
+    ) -> Result<Option<(Seen, Seen)>, String> {
         let outer = loop {
-            match self.lane.fabric.next(deadline) {
+            match self.lane.fabric_of(card).next(deadline) {
                 None => return Ok(None),
                 Some(seen) if self.peer.knows(&seen.packet) => break seen,
                 Some(_) => {}
             }
         };
-        let inner = loop {
-            match self.lane.listener.poll(true) {
-                None => {
-                    self.log("fabric", true, &outer);
-                    return Err("this was not sent by the guest".into());
-                }
-                Some(seen) if self.peer.knows(&seen.packet) => break seen,
-                Some(_) => {}
-            }
+        let inner = match card {
+            Card::First => self.left_guest(&outer)?,
+            Card::Second => outer.clone(),
         };
         self.peer.learn(&inner, &outer);
         if !inner.packet.payload.is_empty() {
             self.last_data = Some(outer.clone());
         }
-        self.log("guest", true, &inner);
-        self.log("fabric", true, &outer);
-        across::from_guest(self.mode, &mut self.handshake, &inner, &outer)?;
+        match card {
+            Card::First => {
+                self.log("guest", true, &inner);
+                self.log("fabric", true, &outer);
+                across::from_guest(self.mode, &mut self.handshake, &inner, &outer)?;
+            }
+            Card::Second => {
+                self.log("card 2", true, &outer);
+                self.handshake.beside(&outer, true)?;
+            }
+        }
         Ok(Some((inner, outer)))
+    }
+
+    /// What a segment was that has reached the fabric behind the port.
+    fn left_guest(&mut self, outer: &Seen) -> Result<Seen, String> {
+        loop {
+            match self.lane.listener.poll(true) {
+                None => {
+                    self.log("fabric", true, outer);
+                    return Err("this was not sent by the guest".into());
+                }
+                Some(seen) if self.peer.knows(&seen.packet) => return Ok(seen),
+                Some(_) => {}
+            }
+        }
     }
 
     /// A SYN that the guest has sent before: if the test has to wait for its CPU, it comes again.
@@ -194,8 +247,9 @@ impl Player<'_> {
     fn guest_sends(&mut self, wanted: &Segment, event: &Event) -> Result<(), String> {
         let deadline = Instant::now() + self.lane.patience;
         loop {
-            let came = self.next_from_guest(deadline)?.ok_or("the guest sends nothing")?;
-            let (inner, outer) = came;
+            let Some((inner, outer)) = self.next_from_guest(event.card, deadline)? else {
+                return Err(self.nothing_left(event.card)?.into());
+            };
             let is_again = self.is_syn_again(&inner.packet);
             let segment = Segment::from_packet(&inner.packet, true, self.peer.initial);
             match segment.differs(wanted) {
@@ -212,6 +266,16 @@ impl Player<'_> {
         }
     }
 
+    /// Why nothing has left by this card.
+    fn nothing_left(&mut self, card: Card) -> Result<&'static str, String> {
+        let other = card.other();
+        let is_there = !self.lane.lacks(other);
+        match is_there && self.next_from_guest(other, Instant::now())?.is_some() {
+            true => Ok("the guest sends this by its other card"),
+            false => Ok("the guest sends nothing"),
+        }
+    }
+
     fn compare_across(&self, event: &Event, seen: &Seen, from_guest: bool) -> Result<(), String> {
         let Some(Some(wanted)) = event.across(self.mode) else { return Ok(()) };
         let segment = Segment::from_packet(&seen.packet, from_guest, self.peer.initial);
@@ -224,9 +288,13 @@ impl Player<'_> {
     fn peer_sends(&mut self, segment: &Segment, event: &Event) -> Result<(), String> {
         let packet = self.peer.packet(segment)?;
         let outer = Seen { frame: packet.frame(), packet };
-        self.lane.fabric.send(&outer.frame);
+        self.lane.fabric_of(event.card).send(&outer.frame);
+        if event.card == Card::Second {
+            self.log("card 2", false, &outer);
+            return self.handshake.beside(&outer, false);
+        }
         if event.across(self.mode) == Some(&None) {
-            self.fence();
+            self.fence()?;
             return match self.arrived(Instant::now()) {
                 None => Ok(()),
                 Some(inner) => Err(format!("{:?} reached the guest", inner.packet)),
@@ -235,6 +303,9 @@ impl Player<'_> {
         let deadline = Instant::now() + self.lane.patience;
         let inner = self.arrived(deadline).ok_or("it did not reach the guest")?;
         self.log("guest", false, &inner);
+        if self.lane.is_paused() {
+            self.lane.await_queued(deadline).ok_or("it did not reach the guest's queue")?;
+        }
         across::to_guest(self.mode, &mut self.handshake, &outer, &inner)?;
         self.compare_across(event, &inner, false)
     }
@@ -255,16 +326,24 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn fence(&mut self) {
-        self.lane.fabric.fence(&self.peer.blank());
+    fn fence(&mut self) -> Result<(), String> {
+        if self.lane.is_paused() {
+            return Err("the guest is paused".into());
+        }
+        self.lane.fence(&self.peer.blank(), self.settings.card);
+        Ok(())
     }
 
     /// The guest has processed what came, and sent nothing that the script does not say.
     fn quiet(&mut self) -> Result<(), String> {
-        self.fence();
-        while let Some((inner, _)) = self.next_from_guest(Instant::now())? {
-            if !self.is_syn_again(&inner.packet) {
-                return Err("the guest sends this, which is not in the script".into());
+        self.fence()?;
+        for card in Card::BOTH {
+            while !self.lane.lacks(card)
+                && let Some((inner, _)) = self.next_from_guest(card, Instant::now())?
+            {
+                if !self.is_syn_again(&inner.packet) {
+                    return Err("the guest sends this, which is not in the script".into());
+                }
             }
         }
         match self.arrived(Instant::now()) {
@@ -278,8 +357,10 @@ impl Player<'_> {
 
     /// Nothing of this run comes in the next.
     fn end(&mut self) {
+        self.lane.resume();
+        self.lane.set_idle(None);
         self.application.end();
-        self.fence();
+        self.lane.fence(&self.peer.blank(), self.settings.card);
         self.lane.forget();
     }
 }

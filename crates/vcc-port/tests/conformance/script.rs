@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::bed::Mode;
+use crate::cards::Card;
 use crate::segment::{Segment, number};
 
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Event {
     pub line: usize,
     pub text: String,
     modes: Vec<Mode>,
+    /// Of the guest, by which a segment passes.
+    pub card: Card,
     pub what: What,
     /// What the other side of the port sees of the segment, by mode.
     across: Vec<(Vec<Mode>, Option<Segment>)>,
@@ -48,6 +51,16 @@ pub enum What {
     RtoMin(String),
     /// The peer's initial sequence number.
     Isn(u32),
+    /// The guest sends by this card.
+    Route(Card),
+    /// What comes to the guest waits, and it sends nothing.
+    Pause,
+    /// The guest takes what has waited.
+    Resume,
+    /// The port forgets what has been idle for so long.
+    Idle(Duration),
+    /// It has forgotten the connection. Then it keeps the next ones as long as usual.
+    Forgotten,
 }
 
 /// Of the guest's application.
@@ -118,11 +131,15 @@ impl Script {
             } else if let Some(seen) = rest.strip_prefix("at ") {
                 let before =
                     events.last_mut().ok_or("no segment before it".into()).map_err(failed)?;
+                if before.card == Card::Second {
+                    return Err(failed("card 2 has no port".into()));
+                }
                 before.across.push((modes, read_across(&before.what, seen).map_err(failed)?));
             } else {
+                let (rest, card) = read_card(rest);
                 let what = read_what(rest).map_err(failed)?;
                 let text = line.to_string();
-                events.push(Event { line: at + 1, text, modes, what, across: Vec::new() });
+                events.push(Event { line: at + 1, text, modes, card, what, across: Vec::new() });
             }
         }
         Ok(Script { name, events })
@@ -182,6 +199,14 @@ fn modes_named(names: &str) -> Result<Vec<Mode>, String> {
     Ok(modes)
 }
 
+/// A segment's card is at the end of its line.
+fn read_card(line: &str) -> (&str, Card) {
+    match line.strip_suffix(" by card 2") {
+        Some(segment) if line.starts_with(['<', '>']) => (segment, Card::Second),
+        _ => (line, Card::First),
+    }
+}
+
 fn read_across(what: &What, seen: &str) -> Result<Option<Segment>, String> {
     let (side, rest) = seen.split_once(' ').ok_or("at what?")?;
     match (what, side) {
@@ -207,6 +232,12 @@ fn read_what(line: &str) -> Result<What, String> {
     let call = match words[..] {
         ["wait", time] => return read_time(time).map(What::Wait),
         ["quiet"] => return Ok(What::Quiet),
+        ["route", "by", "card", "1"] => return Ok(What::Route(Card::First)),
+        ["route", "by", "card", "2"] => return Ok(What::Route(Card::Second)),
+        ["pause"] => return Ok(What::Pause),
+        ["resume"] => return Ok(What::Resume),
+        ["idle", time] => return read_time(time).map(What::Idle),
+        ["forgotten"] => return Ok(What::Forgotten),
         ["again", isn] => return Ok(What::Again { isn: number(isn)? }),
         ["isn", isn] => return Ok(What::Isn(number(isn)?)),
         ["rto_min", time] => return Ok(What::RtoMin(time.into())),

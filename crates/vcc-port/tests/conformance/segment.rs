@@ -21,7 +21,8 @@ const LETTERS: [(u16, char); 9] = [
 ];
 /// ECE, if the guest's SYN asked the fabric for ECN.
 const ECE_IF_ASKED: char = 'e';
-const MARKS: [(u8, &str); 3] = [(ECT_0, "ect0"), (ECT_1, "ect1"), (CE, "ce")];
+const NOT_ECT: u8 = 0;
+const MARKS: [(u8, &str); 4] = [(NOT_ECT, "not-ect"), (ECT_0, "ect0"), (ECT_1, "ect1"), (CE, "ce")];
 
 /// The initial sequence numbers of a connection; the guest's is known once it has sent a SYN.
 #[derive(Clone, Copy, Debug, Default)]
@@ -165,7 +166,8 @@ pub fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
 
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((_, name)) = MARKS.iter().find(|(mark, _)| Some(*mark) == self.mark) {
+        let shown = |(mark, _): &&(u8, &str)| *mark != NOT_ECT && Some(*mark) == self.mark;
+        if let Some((_, name)) = MARKS.iter().find(shown) {
             write!(f, "{name} ")?;
         }
         for (flag, letter) in LETTERS {

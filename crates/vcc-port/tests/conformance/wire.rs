@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use vcc_frames::wire::*;
@@ -43,15 +44,15 @@ pub fn wait_for(fd: &impl AsRawFd, events: libc::c_short, deadline: Instant) -> 
 pub struct Fabric {
     tap: File,
     came: VecDeque<Seen>,
-    echoed: u16,
-    replied: u16,
+    /// The last ping that the guest has answered here.
+    replied: u32,
 }
 
 impl Fabric {
     /// A device of the calling thread's namespace.
     pub fn create(device: &str) -> Self {
         let tap = tun::create(device, libc::IFF_TAP, libc::O_NONBLOCK);
-        Self { tap, came: VecDeque::new(), echoed: 0, replied: 0 }
+        Self { tap, came: VecDeque::new(), replied: 0 }
     }
 
     pub fn send(&mut self, frame: &[u8]) {
@@ -75,7 +76,7 @@ impl Fabric {
             assert!(checksum::verify(frame, &seen.packet.headers()), "checksums of {seen:?}");
             self.came.push_back(seen);
         } else if is_icmp(frame, ECHO_REPLY) {
-            self.replied = read_u16(frame, ETHERNET_BYTES + IPV4_BYTES + 6);
+            self.replied = read_u32(frame, ETHERNET_BYTES + IPV4_BYTES + 4);
         }
     }
 
@@ -98,12 +99,24 @@ impl Fabric {
 
     /// Waits until the guest has answered a ping, and so has processed what came before it.
     pub fn fence(&mut self, like: &Packet) {
-        self.echoed = self.echoed.wrapping_add(1);
-        self.send(&echo_request(like, self.echoed));
+        let ping = self.ping(like);
+        self.await_reply(ping);
+    }
+
+    /// Sends a ping, and returns its number.
+    pub fn ping(&mut self, like: &Packet) -> u32 {
+        static PINGS: AtomicU32 = AtomicU32::new(1);
+        let number = PINGS.fetch_add(1, Ordering::Relaxed);
+        self.send(&echo_request(like, number));
+        number
+    }
+
+    /// Waits until the guest has answered a ping by this device.
+    pub fn await_reply(&mut self, ping: u32) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.drain();
-            if self.replied == self.echoed {
+            if self.replied == ping {
                 return;
             }
             assert!(wait_for(&self.tap, libc::POLLIN, deadline), "the guest answers no ping");
@@ -119,12 +132,13 @@ fn is_icmp(frame: &[u8], kind: u8) -> bool {
 }
 
 /// A ping between the ends of a segment (RFC 792).
-fn echo_request(like: &Packet, number: u16) -> Vec<u8> {
+fn echo_request(like: &Packet, number: u32) -> Vec<u8> {
     let mut frame = like.frame();
     let at = like.headers();
     frame.truncate(at.l4);
-    let mut icmp = vec![ECHO_REQUEST, 0, 0, 0, 0, 1, 0, 0];
-    write_u16(&mut icmp, 6, number);
+    // The identifier and the sequence number are one number here.
+    let mut icmp = vec![ECHO_REQUEST, 0, 0, 0, 0, 0, 0, 0];
+    write_u32(&mut icmp, 4, number);
     let check = checksum::checksum(&icmp);
     write_u16(&mut icmp, 2, check);
     write_u16(&mut frame, at.l3 + 2, (IPV4_BYTES + ICMP_BYTES) as u16);
