@@ -87,7 +87,7 @@ impl KeptPort {
         if has != max_flows {
             journal::notice(&format!(
                 "{device}: still tracks {has} connections, not {max_flows}: to change that, \
-                 `vcc detach {device}`, then reload",
+                 run `vcc detach {device}`, then reload",
                 device = self.port.device()
             ));
         }

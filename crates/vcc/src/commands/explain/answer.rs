@@ -197,7 +197,7 @@ fn reason(property: Property, port: &str, connection: &Connection) -> String {
             Some(vlan) => format!("VLAN is {vlan}"),
         },
     };
-    format!("{value}, which it does not admit")
+    format!("{value}, which the rule does not admit")
 }
 
 /// The same for the guests of all ports, or an error that says how to choose.
