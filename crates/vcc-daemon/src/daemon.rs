@@ -145,7 +145,7 @@ fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
         journal::notice(&format!("{device}: taken over from another version of vcc, with {many}"));
         if left_alone > 0 {
             let many = counted(left_alone, "connection");
-            journal::notice(&format!("{device}: {many} left alone by the policy from now on"));
+            journal::notice(&format!("{device}: the policy leaves {many} alone from now on"));
         }
         if lost > 0 {
             let many = counted(lost, "connection");

@@ -42,8 +42,8 @@ pub(crate) fn host_devices(ports: &Ports) -> Option<Problem> {
     let mut devices: Vec<String> = ports.of_host().map(device).collect();
     devices.sort();
     let what = format!(
-        "a pattern of [[ports]] also matches devices of the host itself, which no pattern makes ports: {}; \
-         match guests' devices alone, or name such a device in full in a [[ports]] before the pattern",
+        "a pattern of [[ports]] also matches devices of the host itself, to which vcc does not attach by a \
+         pattern: {}; match guests' devices alone, or name such a device in full in a [[ports]] before the pattern",
         devices.join(", ")
     );
     (!devices.is_empty()).then(|| problem("policy", what))

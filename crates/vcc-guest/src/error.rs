@@ -19,8 +19,8 @@ pub enum Error {
     NoProvider { name: String, why: String, module: String, release: String },
 
     #[error(
-        "a channel to the host needs `{name}` as BPF, and it is not: {why}; without `--channel`, it needs a host that \
-         holds all connections of this guest"
+        "a channel to the host needs `{name}` as BPF, which failed: {why}; without `--channel`, use it \
+         only behind a host that holds all connections of this guest"
     )]
     ChannelNeedsBpf { name: String, why: String },
 
@@ -39,7 +39,7 @@ pub enum Error {
     #[error("cannot follow the channel: {why}")]
     Follow { why: String },
 
-    #[error("the kernel does not take what the host reports: {why}")]
+    #[error("cannot give the host's reports to the kernel: {why}")]
     Report { why: String },
 
     #[error("another process has just registered a congestion control `{name}`: try again")]

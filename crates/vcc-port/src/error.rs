@@ -79,8 +79,8 @@ pub enum Error {
     NoBpfFilesystem { path: String, source: io::Error },
 
     #[error(
-        "this command has a mount namespace of its own, as by `ip netns exec`, which does not see what \
-         is pinned and ends with all that it pins: enter the network namespace alone, by `nsenter \
+        "this command has a mount namespace of its own, as by `ip netns exec`: it does not see \
+         existing pins, and its own pins would end with it. Enter only the network namespace, by `nsenter \
          --net={netns} vcc ...`, or mount -t bpf bpf /sys/fs/bpf in a mount namespace that stays"
     )]
     PassingMounts { netns: String },
@@ -106,8 +106,7 @@ pub enum Error {
     Undescribed { what: String },
 
     #[error(
-        "`{device}` is under a policy, and only what keeps its connections under one can take them over: \
-         start `vcc run`"
+        "`{device}` is under a policy, so only the daemon can take its connections over: start `vcc run`"
     )]
     UnderPolicy { device: String },
 
@@ -141,7 +140,7 @@ pub enum Error {
     AlreadyEmitting { device: String },
 
     #[error(
-        "`{device}` was attached without --emit, so nothing is to be sent there: detach it, and attach \
+        "`{device}` was attached without --emit, so vcc sends nothing there: detach it, and attach \
          it again with --emit"
     )]
     NothingToEmit { device: String },

@@ -99,7 +99,7 @@ impl fmt::Display for Event {
             Event::RingStopped { ring, error } => write!(
                 f,
                 "stopped ring {ring} until the guest's driver resets the card, because the guest has \
-                 broken it: {error}"
+                 written an invalid one: {error}"
             ),
             Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
             Event::ChannelUp => f.write_str("the guest's congestion control follows the channel"),
@@ -131,7 +131,7 @@ impl fmt::Display for Event {
                  move them (QEMU does from 10.0 on); ended those whose promises are not kept",
             ),
             Event::OffloadFailed(error) => {
-                write!(f, "cannot set the tap to what the guest takes: {error}")
+                write!(f, "cannot set the tap to the guest's offloads: {error}")
             }
         }
     }

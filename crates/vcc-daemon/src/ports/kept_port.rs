@@ -87,7 +87,7 @@ impl KeptPort {
         if has != max_flows {
             journal::notice(&format!(
                 "{device}: still tracks {has} connections, not {max_flows}: to change that, \
-                 `vcc detach {device}`, then reload",
+                 run `vcc detach {device}`, then reload",
                 device = self.port.device()
             ));
         }
@@ -161,7 +161,7 @@ pub(super) fn describe_shortage(device: &str, shortage: Shortage) -> String {
         Shortage::Connections => format!(
             "{device}: the flow table is nearly full; when it is full, new connections pass untranslated, \
              or are dropped if their rule has on_full = \"drop\" (raise max_flows, then \
-             `vcc detach {device} --now` and `vcc policy apply`)"
+             `vcc detach {device} --wait` and `vcc policy apply`)"
         ),
         Shortage::Handshakes => format!(
             "{device}: a SYN flood or a scan fills the flow table's share for handshakes; the oldest \

@@ -7,7 +7,7 @@ use vcc_engine::FlowKey;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotTakeOver {
-    #[error("this is not a state of `vcc domain`")]
+    #[error("the migrated state is not one of `vcc domain`: run `vcc domain` on both hosts")]
     NotOurs,
     #[error(
         "the state has format {0} of `vcc domain`, and this version reads format {FORMAT}: install the \
@@ -16,7 +16,7 @@ pub enum CannotTakeOver {
     OtherFormat(u32),
     #[error(
         "the state lacks the `{0}` of its connections: another version of vcc wrote it; install \
-         the same one on both hosts"
+         the same version on both hosts"
     )]
     Lacks(&'static str),
     #[error("the state is cut short: move the guest again")]
@@ -26,8 +26,8 @@ pub enum CannotTakeOver {
     #[error("connection {0} in the migrated state is inconsistent; migration refused")]
     Row(usize),
     #[error(
-        "{0} exists on this host with held or promised data: move the guest when that has \
-         been delivered, or start this again"
+        "connection {0} already exists on this host, with held or promised data: move the guest when \
+         that data has been delivered, or restart `vcc domain` here"
     )]
     Here(FlowKey),
     #[error(

@@ -5,7 +5,7 @@ use vcc_guest::{ChannelState, Flood, Status};
 
 use crate::by;
 
-/// Show whether the congestion control is registered, the default, and used
+/// Show whether the congestion control is registered, is the default, and is in use
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print it as JSON

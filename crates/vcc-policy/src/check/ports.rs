@@ -94,9 +94,9 @@ pub(super) fn warn_of_host_devices(
         findings.warning(
             &port.span,
             format!(
-                "`{}` also matches devices of this host itself, which no pattern makes ports: {}; match \
-                 guests' devices alone, like device = \"vnet*\", or name such a device in full in a \
-                 [[ports]] before this one",
+                "`{}` also matches devices of this host itself, to which vcc does not attach by a pattern: \
+                 {}; match guests' devices alone, like device = \"vnet*\", or name such a device in full \
+                 in a [[ports]] before this one",
                 shortened(port.pattern()),
                 listing(&meant, ", ")
             ),

@@ -26,12 +26,12 @@ impl DeviceGlob {
 
     fn parse(text: &str) -> Result<Pattern, String> {
         if text.is_empty() {
-            return Err("a device name is not empty; `*` matches all".to_owned());
+            return Err("a device name cannot be empty; `*` matches all".to_owned());
         }
         // The kernel's rule for names is dev_valid_name().
         let is_never = |c: &char| matches!(c, '/' | ':' | '\0') || c.is_whitespace();
         if let Some(never) = text.chars().find(is_never) {
-            return Err(format!("a device name never contains {never:?}"));
+            return Err(format!("a device name cannot contain {never:?}"));
         }
         let pattern = pattern(text)?;
         if shortest_match(text) > Self::LONGEST_NAME {
@@ -50,7 +50,7 @@ impl SocketGlob {
             return Err("the path of a socket begins with `/`".to_owned());
         }
         if text.contains('\0') {
-            return Err("a path never contains '\\0'".to_owned());
+            return Err("a path cannot contain '\\0'".to_owned());
         }
         let pattern = pattern(text)?;
         if shortest_match(text) > Self::LONGEST_PATH {

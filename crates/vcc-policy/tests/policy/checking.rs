@@ -135,8 +135,8 @@ fn invalid_values() {
     );
     assert_problem("[[ports]]\ndevice = \"****b\"", "a single `*` matches any letters; write `*b`");
     assert_problem("[[ports]]\ndevice = \"a**[**]b\"", "any letters; write `a*[**]b`");
-    assert_problem("[[ports]]\ndevice = \"a\\u0000\"", "a device name never contains '\\0'");
-    assert_problem("[[ports]]\ndevice = \"a/b\"", "never contains '/'");
+    assert_problem("[[ports]]\ndevice = \"a\\u0000\"", "a device name cannot contain '\\0'");
+    assert_problem("[[ports]]\ndevice = \"a/b\"", "cannot contain '/'");
     assert_problem("[[ports]]\ndevice = \"a-name-of-16-byt\"", "at most 15 bytes");
     assert_problem(
         "[[ports]]\nmax_flows = 0\ndevice = \"a\"",
@@ -217,7 +217,7 @@ fn ports_that_are_sockets() {
             not an integer",
         ),
         ("socket = \"run/card\"".into(), "2:10", "the path of a socket begins with `/`"),
-        ("socket = \"/a\\u0000\"".into(), "2:10", "a path never contains '\\0'"),
+        ("socket = \"/a\\u0000\"".into(), "2:10", "a path cannot contain '\\0'"),
         (
             format!("socket = \"/{}\"", "x".repeat(107)),
             "2:10",

@@ -6,8 +6,8 @@ use crate::Result;
 
 pub(super) const KINDS: &[&str] = &["bond", "team"];
 const MEANING: &str = "\
-    A segment passes both the member and the whole: with vcc at both it would be translated \
-    twice, and a single member sees a part of each connection's way.";
+    A segment passes both the member and the whole: with vcc at both, it would be translated \
+    twice. A single member may see only a part of a connection.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let name = &at.device.name;

@@ -19,7 +19,7 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let found = if let Some(hardware) = &at.link.hardware {
         format!("{name} is a card ({hardware})")
     } else if at.link.is_on_top() {
-        format!("{name} is a {}, which its guest sends by", at.link.kind.as_deref().unwrap_or(""))
+        format!("{name} is a {}, by which its guest sends", at.link.kind.as_deref().unwrap_or(""))
     } else if has_default_route(name)? {
         format!("the default route of this network namespace leaves by {name}")
     } else {

@@ -10,8 +10,8 @@ use crate::{Error, Result};
 const HARMLESS: &str =
     "They run after vcc, unless a TCX program ends the chain, and see what vcc wrote.";
 const HARMFUL: &str = "\
-    They run after vcc: what they drop or redirect, vcc has taken for sent or delivered, and what \
-    they drop it can only take for a loss beyond the port.";
+    They run after vcc: vcc counts a segment that they drop or redirect as sent or delivered, and \
+    takes a drop for a loss beyond the port.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let read = |parent| {

@@ -18,8 +18,8 @@ pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
         let found =
             format!("{name} is a port of Open vSwitch's kernel datapath ({})", datapath.name);
         let meaning = "\
-            The datapath gets the guest's segments after vcc, and vcc those to the guest after \
-            it.";
+            The datapath gets the guest's segments after vcc; vcc gets segments to the guest \
+            after the datapath.";
         all.push(Found::note(found, meaning));
     }
     if let Some(socket) = at.sockets.iter().find(|socket| has(socket)) {

@@ -12,14 +12,14 @@ const PACER: &str = "fq";
 const SHAPERS: &[&str] =
     &["tbf", "htb", "hfsc", "cbq", "cake", "netem", "etf", "taprio", "cbs", "plug"];
 
-const QUEUE: &str =
-    "Segments to the guest wait here after vcc. What is dropped here, vcc has taken for delivered.";
+const QUEUE: &str = "\
+    Segments to the guest wait here after vcc. vcc counts a segment that is dropped here as delivered.";
 const PACES: &str = "\
-    It paces the ACKs of windows below one segment (`window_floor_segments = 0`). What is dropped here, \
-    vcc has taken for delivered.";
+    It paces the ACKs of windows below one segment (`window_floor_segments = 0`). vcc counts a \
+    segment that is dropped here as delivered.";
 const SHAPER: &str = "\
-    It delays or drops segments to the guest after vcc, for which this is no part of the fabric: \
-    the delay counts as the guest's, and what is dropped vcc has taken for delivered.";
+    It delays or drops segments to the guest after vcc, so vcc does not see it as a part of the \
+    fabric: the delay counts as the guest's, and a dropped segment as delivered.";
 
 pub(super) fn check(at: &Neighbours<'_>) -> Result<Vec<Found>> {
     let mut found = root(at);

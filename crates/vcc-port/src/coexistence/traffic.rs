@@ -46,7 +46,8 @@ fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
         Sight::Blind => {}
         Sight::Most => return Found::note(found, "vcc sees this direction."),
         Sight::Part => {
-            let meaning = "vcc sees this direction: merged by GRO, or not all of it.";
+            let meaning =
+                "vcc sees this direction: GRO has merged packets, or vcc does not see all of them.";
             return Found::note(found, meaning);
         }
     }

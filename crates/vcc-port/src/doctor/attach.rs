@@ -78,7 +78,7 @@ fn jit() -> Found {
     match fs::read_to_string(path).map(|value| value.trim() == "0") {
         // bpf_loop() takes callbacks.
         Ok(true) => Err(Missing::new(
-            "programs are interpreted, and the kernel takes none with callbacks then",
+            "BPF's JIT is off, and without it the kernel refuses programs with callbacks",
             "sysctl net.core.bpf_jit_enable=1",
         )),
         Ok(false) => Ok("programs are compiled".into()),
@@ -121,7 +121,7 @@ fn timers() -> Found {
     }
     let lack = kernel::lack_of_timers();
     match timers::are_wheels_still() {
-        Ok(false) => Ok(format!("the daemon turns the wheels of ports every 1 to 16 ms: {lack}")),
+        Ok(false) => Ok(format!("the daemon does the timers' work every 1 to 16 ms: {lack}")),
         Ok(true) => Err(Missing::new(
             format!("{lack}, and no daemon is up: connections of ports are not forgotten"),
             "start `vcc run`",

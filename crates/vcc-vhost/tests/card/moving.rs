@@ -249,7 +249,7 @@ fn a_state_that_is_none_is_refused_in_words_and_the_card_serves_on() {
         (&state[..state.len() / 2], "cut short"),
         (&changed, "has been changed"),
         (&other, "has format 7"),
-        (b"", "not a state of `vcc domain`"),
+        (b"", "is not one of `vcc domain`"),
     ];
     for (state, why) in bad {
         let mut there = arriving(&to);

@@ -98,12 +98,12 @@ pub(super) fn require_not_under_policy(device: &str) -> anyhow::Result<()> {
              apply`"
         ),
         Err(ClientError::NoDaemon { .. }) => bail!(
-            "`{device}` is under the policy that `vcc run` put in force, which holds without the daemon: start \
-             `vcc run` with a changed policy, or `vcc detach --wait {device}` first, which \
+            "`{device}` is under a policy of `vcc run`, which stays in force without the daemon: start \
+             `vcc run` with a changed policy, or run `vcc detach --wait {device}` first, which \
              waits until no connection depends on vcc"
         ),
         Err(error) => {
-            bail!("`{device}` is under a policy, and the daemon does not say which: {error}")
+            bail!("`{device}` is under a policy, but the daemon did not name it: {error}")
         }
     }
 }
@@ -112,8 +112,8 @@ fn join(first: &str, devices: &[String], order: Order) -> anyhow::Result<ExitCod
     let port = Port::open(first)?;
     if port.index()?.is_some() {
         bail!(
-            "`{first}` is under a policy, which joins devices by itself: give both the same `guest` in \
-             its [[ports]]"
+            "`{first}` is under a policy, so the policy must join the devices: set the same `guest` in \
+             the [[ports]] of both"
         );
     }
     let devices: Vec<&str> = devices.iter().map(String::as_str).collect();

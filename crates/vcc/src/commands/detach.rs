@@ -152,8 +152,8 @@ fn detach(port: Port) -> anyhow::Result<()> {
         let others = kept.others().join(" and ");
         port.detach()?;
         output::say(&format!(
-            "detached from {device}; {others} keeps the connections of their port, of which what \
-             passes {device} is not translated\n"
+            "detached from {device}; the port keeps its connections at {others}, but segments that pass \
+             {device} are no longer translated\n"
         ));
         return Ok(());
     }

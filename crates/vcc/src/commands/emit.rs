@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     if served.is_empty() {
         bail!(
-            "no port in this network namespace was attached with --emit: `vcc attach --emit DEV`"
+            "no port in this network namespace was attached with --emit: run `vcc attach --emit DEV`"
         );
     }
     interrupt::listen()?;

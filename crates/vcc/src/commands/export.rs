@@ -13,7 +13,7 @@ use super::{port_of, private_file};
 ///
 /// A guest's connections depend on vcc if it translated their handshake. `vcc import` takes them over
 /// at the guest's device on the other host. Export after the guest has stopped here and before it runs
-/// there, if possible; segments in between are learned by the other port from the first ones that it
+/// there, if possible; the other port infers segments in between from the first ones that it
 /// sees. Connections in their handshake are left out.
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -47,8 +47,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut summary = summary(&counted);
     if !hidden.is_empty() {
         summary += &format!(
-            "; {} inside tunnels, into which the port does not look: `inside` of its [[ports]], then \
-             import again",
+            "; {} inside tunnels, into which the port does not look: set `inside` in its [[ports]], \
+             then import again",
             hidden.len()
         );
     }

@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     host_name: Vec<String>,
 
-    /// Record each connection when it has ended, as a line of JSON in FILE; - is stdout, and so the journal
+    /// Write a line of JSON to FILE for each connection that has ended; - is stdout, and so the journal
     #[arg(long, value_name = "FILE", help_heading = "Records")]
     records: Option<PathBuf>,
 

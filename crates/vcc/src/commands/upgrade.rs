@@ -10,7 +10,8 @@ use super::sweep;
 ///
 /// Ports outlive the command that attached them, and its package. This command replaces their programs,
 /// whether older or newer, while connections stay translated; if the layout of maps differs, it takes
-/// the connections over. `vcc run` does the same when it starts; ports under its policy are left to it.
+/// the connections over. `vcc run` does the same when it starts; this command leaves ports under its policy
+/// to it.
 #[derive(clap::Args)]
 pub struct Arguments {}
 

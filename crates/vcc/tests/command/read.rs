@@ -452,7 +452,7 @@ fn both_sides_of_a_port() {
         "Payload: 20.5 KiB compared, all equal",
         "          21  ECN field: ECT set",
         "Median time from one side to the other: 20 us from the guest, 20 us to it",
-        "No difference but those that docs/translation.md names",
+        "No differences other than those in docs/translation.md",
     ] {
         assert!(text.lines().any(|it| it == line), "{line} in {text}");
     }

@@ -75,7 +75,7 @@ fn a_recording_proves_what_vcc_has_changed() {
             "recording.pcapng, port (fabric side): ",
             "Payload: 2.00 MiB compared, all equal",
             "windows lowered toward the guest",
-            "No difference but those that docs/translation.md names",
+            "No differences other than those in docs/translation.md",
         ] {
             assert!(both.contains(part), "{part}\n{both}");
         }
@@ -116,7 +116,7 @@ fn the_guest_of_a_recording_may_be_the_end_that_listens() {
         let (shown, directory) = running.end();
         shown.well();
         let both = vcc_in(&directory, &format!("read --both {FILE}")).well();
-        assert!(both.contains("No difference but those that docs/translation.md names"), "{both}");
+        assert!(both.contains("No differences other than those in docs/translation.md"), "{both}");
         let rows = vcc_in(&directory, &format!("read {FILE} --json")).well();
         let rows: Value = serde_json::from_str(&rows).expect("JSON");
         let guests: Vec<&str> = rows["flows"]

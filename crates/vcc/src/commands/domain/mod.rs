@@ -30,8 +30,8 @@ use serving::{Place, Serving};
 /// link: while it does not run, the guest has no link. When it runs again, the link is back, and
 /// connections continue.
 ///
-/// With --device, the guest has its card already. Its TCP makes a detour through this process, and nothing
-/// else changes: while the process does not run, the guest's traffic passes directly.
+/// With --device, the guest keeps its card. Its TCP takes a detour through this process, and nothing else
+/// changes: while the process does not run, the guest's traffic passes directly.
 ///
 /// For most guests, `vcc attach` is the better choice: it needs no process besides the kernel.
 #[derive(clap::Args)]
@@ -45,7 +45,7 @@ pub struct Arguments {
     tap: Option<String>,
 
     /// Socket to which the virtual machine monitor connects the guest's virtio-serial port `org.vcc.flood`, on
-    /// which `vcc-guest flood --channel` follows what this process holds
+    /// which `vcc-guest flood --channel` learns which connections this process holds
     #[arg(long, value_name = "PATH")]
     channel: Option<PathBuf>,
 
@@ -126,9 +126,8 @@ fn place(arguments: &Arguments) -> anyhow::Result<Place> {
     };
     if arguments.channel.is_some() {
         bail!(
-            "--channel leads into a virtual machine whose card this process is, and with --device it is none; a \
-             container shares the host's kernel: leave it out, or serve the guest's card with --socket and --tap \
-             instead of --device"
+            "--channel needs a virtual machine whose card this process serves, which --device does not: leave \
+             it out, or serve the guest's card with --socket and --tap instead of --device"
         );
     }
     let receive = u32::from(arguments.treatment.options().params.0.receive);

@@ -50,9 +50,9 @@ impl Ruled {
             }
             Place::Device(device) => policy.port_of_detour(device).with_context(|| {
                 format!(
-                    "the first [[ports]] of {file} with a `device` that matches {device} must have a \
-                     `buffer`, and there is none, or one for a port in the kernel: add one before it, \
-                     like device = \"{device}\" with buffer = \"4M\""
+                    "{file} has no [[ports]] with a `buffer` for {device}, or one without a `buffer` \
+                     matches {device} first: put one before it, like device = \"{device}\" with \
+                     buffer = \"4M\""
                 )
             })?,
         };

@@ -38,7 +38,8 @@ impl Rules {
                     let shared = shared.filter(|it| it.epoch().is_ok_and(|epoch| epoch != 0));
                     let Some(shared) = shared else { return Err(error) };
                     output::complain(
-                        "the daemon does not answer: the rules in the kernel do, which have no conditions",
+                        "the daemon does not answer: using the rules in the kernel, which do not list their \
+                         conditions",
                     );
                     Ok(Self::Kernel(Box::new(shared)))
                 }
@@ -62,8 +63,8 @@ impl Rules {
                 Ok(Answer::Rule(policy.explain(&connection)))
             }
             Self::Kernel(_) if connection.tenant.is_some() => bail!(
-                "the daemon does not run, and the rules in the kernel do not have the names of tenants: name \
-                 the guest's port by --device, or the policy by --file"
+                "the daemon does not run, and the rules in the kernel have no names of tenants: name the \
+                 guest's port by --device, or the policy by --file"
             ),
             Self::Kernel(shared) => match device {
                 Some(device) => {
@@ -98,11 +99,11 @@ impl Rules {
             Self::Kernel(shared) if connection.tenant.is_none() => match live.index {
                 Some(index) => judged(shared, index, port, &connection),
                 None if live.is_of_domain => Ok(Answer::Unknown(format!(
-                    "{port} is a port of `vcc domain`, which has its rules itself: name their policy by --file \
-                     to learn why the one below applies"
+                    "`vcc domain` serves {port} by its own rules: name their policy by --file to see why the \
+                     rule below applies"
                 ))),
                 None => Ok(Answer::Unknown(format!(
-                    "{port} was attached by hand, so that no rule applies to its connections"
+                    "{port} was attached by hand, so no rule applies to its connections"
                 ))),
             },
             _ => self.of_any(connection, device),
@@ -123,9 +124,7 @@ impl Answer {
         let Some(rule) = live.flow.rule.as_deref() else {
             let is_by_hand = live.index.is_none() && !live.is_of_domain;
             return is_by_hand.then(|| {
-                format!(
-                    "{port} was attached by hand, so that no rule applies to its connections yet"
-                )
+                format!("{port} was attached by hand, so no rule applies to its connections yet")
             });
         };
         if rule == name {
@@ -134,24 +133,23 @@ impl Answer {
         let is_hypothetical = arguments.tenant.is_some() || arguments.role.is_some();
         Some(match live.flow.is_current {
             _ if live.is_of_domain => {
-                format!("`vcc domain` has rules of its own for {port}, by which `{rule}` applies")
+                format!(
+                    "`vcc domain` applies its own rules at {port}: the connection is under `{rule}`"
+                )
             }
             _ if arguments.file.is_some() => {
-                format!(
-                    "the connection is under `{rule}` of the policy in force, which is not this file"
-                )
+                format!("the connection is under `{rule}` of the policy in force, not of this file")
             }
             false => format!(
-                "the connection is under `{rule}` of the policy before: its next segment brings it under `{name}`"
+                "the connection is still under `{rule}` of the previous policy: its next segment brings it \
+                 under `{name}`"
             ),
             _ if is_hypothetical => {
-                format!(
-                    "the connection is under `{rule}`, because its own tenant or role is another"
-                )
+                format!("the connection is under `{rule}`, because its own tenant or role differs")
             }
             _ => format!(
-                "the connection is under `{rule}` of the rules in the kernel, which are not those of the daemon's \
-                 policy: reload it (`vcc policy apply`)"
+                "the connection is under `{rule}` in the kernel, whose rules differ from the daemon's policy: \
+                 reload the policy (`vcc policy apply`)"
             ),
         })
     }
@@ -199,7 +197,7 @@ fn reason(property: Property, port: &str, connection: &Connection) -> String {
             Some(vlan) => format!("VLAN is {vlan}"),
         },
     };
-    format!("{value}, which it does not admit")
+    format!("{value}, which the rule does not admit")
 }
 
 /// The same for the guests of all ports, or an error that says how to choose.

@@ -19,9 +19,9 @@ use live::Live;
 /// Explain which rule of a policy applies to a connection
 ///
 /// Names the rules before it, with the conditions that the connection does not meet. If the
-/// connection is live at a port here, its tenant and role are those of that port and connection, and
-/// what the page shows of it is printed. Without the daemon, the rules in the kernel answer, which do
-/// not have their conditions.
+/// connection is live at a port here, the command takes its tenant and role from that port and connection,
+/// and also prints its details, as on the web page. Without the daemon, it uses the rules in the kernel,
+/// which do not list their conditions.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The end that opens the connection; IPv6 as [ADDRESS]:PORT

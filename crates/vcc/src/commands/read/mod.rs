@@ -81,7 +81,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value_t)]
     underlay: Underlay,
 
-    /// Treat each connection by the rule of this policy that it meets
+    /// Treat each connection by the rule of this policy that matches it
     #[arg(long, value_name = "FILE", conflicts_with = "underlay")]
     policy: Option<PathBuf>,
 
@@ -94,7 +94,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", requires = "policy", conflicts_with = "device")]
     tenant: Option<String>,
 
-    /// Connections of a file that are kept; further ones are counted
+    /// Keep at most N connections of a file, and count further ones
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     max_flows: u32,
 
@@ -112,7 +112,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["json", "explain"], help_heading = "How they are shown")]
     wide: bool,
 
-    /// Show all that is known of each connection, below one another
+    /// Show all details of each connection, instead of a row
     #[arg(long, conflicts_with = "json", help_heading = "How they are shown")]
     explain: bool,
 
@@ -120,7 +120,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["wide", "explain", "sort", "reverse"], help_heading = "How they are shown")]
     hosts: bool,
 
-    /// Wait for more at the end of the file, and show what is there every second, until Ctrl-C
+    /// Keep reading a file that is still being written, and show the table every second, until Ctrl-C
     #[arg(long, conflicts_with_all = ["plot", "explain"], help_heading = "How they are shown")]
     follow: bool,
 

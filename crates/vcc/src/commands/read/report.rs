@@ -95,7 +95,7 @@ pub fn files(files: &[Outcome]) -> String {
              the larger port counts as the opener",
         );
         line(seen.left_out, "connections left out: --max-flows has the limit");
-        line(seen.others, "left out: segments between two ends of which --guest names neither");
+        line(seen.others, "left out: segments where --guest names neither end");
         line(
             seen.cut,
             "left out: TCP headers cut short: capture more of each packet (tcpdump -s 128)",

@@ -20,7 +20,7 @@ use since::Since;
 /// Sum up the records of ended connections
 ///
 /// Reads what `vcc run --records FILE` has written, and the files that it has renamed: FILE.1 and further
-/// ones. Shows a row for each tenant or whatever --by names, the group with the most bytes first, and the
+/// ones. Shows a row for each tenant, or for each group by --by, the one with the most bytes first, and the
 /// connections that lost most.
 #[derive(clap::Args)]
 pub struct Arguments {

@@ -56,7 +56,7 @@ fn devices_of_one_guest_are_one_port() {
         let both = [("port".to_owned(), 0), ("port2".to_owned(), 0)];
         assert_eq!(place.ports(), both);
         let complaint = place.vcc("attach another --same-guest-as port").complaint(1);
-        assert!(complaint.contains("give both the same `guest` in its [[ports]]"), "{complaint}");
+        assert!(complaint.contains("set the same `guest` in the [[ports]] of both"), "{complaint}");
 
         // A device that comes again joins it, and so does the next daemon.
         ip("link delete port2");

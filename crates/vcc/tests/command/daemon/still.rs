@@ -37,7 +37,7 @@ fn what_has_ended_is_forgotten_while_the_daemon_is_up() {
         let guest = guest();
         let mut daemon = place.run_by(without_timers(&place));
         daemon.is_ready();
-        assert!(vcc(&place, "doctor").stdout.contains("the daemon turns the wheels of ports"));
+        assert!(vcc(&place, "doctor").stdout.contains("the daemon does the timers' work"));
         let (mut one, mut other) = connect(&guest);
         exchange(&mut one, &mut other);
         drop((one, other));

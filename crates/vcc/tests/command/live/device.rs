@@ -248,7 +248,7 @@ fn what_cannot_be_served_is_refused() {
             "{ring}"
         );
         let channel = refused(&bed, "--device port --channel /run/c", 1);
-        assert!(channel.starts_with("--channel leads into a virtual machine"), "{channel}");
+        assert!(channel.starts_with("--channel needs a virtual machine"), "{channel}");
         for both in ["--device port --socket /run/a --tap b", "--device port --tap b"] {
             let printed = bed.vcc(&format!("domain {both}"));
             assert_eq!(printed.code, 2, "{}", printed.stderr);

@@ -37,7 +37,7 @@ fn seen(file: &str, seen: &Seen) -> String {
     format!("{file}: {packets} packets, {segments} TCP segments\n")
         + &line(unread, "left out: not TCP, fragments, or malformed")
         + &line(cut, "left out: TCP headers cut short: capture more of each packet (tcpdump -s 0)")
-        + &line(others, "left out: segments between two ends of which --guest names neither")
+        + &line(others, "left out: segments where --guest names neither end")
         + &line(left_out, "left out: segments of connections beyond the limit of --max-flows")
 }
 
@@ -211,6 +211,6 @@ fn errors(report: &Report) -> String {
 fn well(total: &Counts) -> &'static str {
     match total.pairs {
         0 => "",
-        _ => "No difference but those that docs/translation.md names\n",
+        _ => "No differences other than those in docs/translation.md\n",
     }
 }
