@@ -21,7 +21,7 @@ struct {
 	__type(value, struct vcc_minisock_set);
 } minisocks SEC(".maps");
 
-/* The check of a way that a CPU fills, or revives a flow from. minisock_check() is odd. */
+/* The check of a way that a CPU fills. minisock_check() is odd. */
 #define MINISOCK_BUSY 2ull
 /* Other CPUs may take the way that was chosen. */
 #define MINISOCK_TRIES 4
@@ -52,6 +52,16 @@ VCC_APART uint32_t minisock_way(uint64_t tag, uint64_t check)
 		if (*(volatile const uint64_t *)&set->checks[i] == check)
 			way = i;
 	return way;
+}
+
+/* The minisock of a way; null if it is none. */
+static __always_inline struct vcc_minisock *minisock_at(struct vcc_minisock_set *set, uint32_t way)
+{
+	if (way >= MINISOCK_WAYS)
+		return 0;
+	/* Computed earlier, the offset would have no bound that the verifier knows. */
+	asm volatile("" : "+r"(way));
+	return &set->minisocks[way];
 }
 
 /* Does a connection without a flow have a minisock? */
@@ -106,8 +116,8 @@ static __always_inline uint32_t minisock_victim(const struct vcc_minisock_set *s
 }
 
 /*
- * The same, after the minisock of an earlier connection with this check is gone. MINISOCK_WAYS:
- * other CPUs have all ways.
+ * Drops the minisock of an earlier connection with this check. Returns the way that gives way to
+ * one of its kind; MINISOCK_WAYS: other CPUs have all of them.
  */
 VCC_APART uint32_t minisock_room(uint64_t tag, uint64_t check, bool was_open)
 {
@@ -124,18 +134,8 @@ VCC_APART uint32_t minisock_room(uint64_t tag, uint64_t check, bool was_open)
 			: minisock_victim(set, MINISOCK_OPEN_WAYS, MINISOCK_HALF_OPEN_WAYS, port);
 }
 
-/* The way of a connection, which is the caller's until minisock_becomes() gives it a check. */
-static __always_inline uint32_t minisock_take(struct vcc_minisock_set *set, uint64_t tag,
-					      uint64_t check)
-{
-	uint32_t way = minisock_way(tag, check);
-
-	return way < MINISOCK_WAYS && minisock_becomes(set, way, check, MINISOCK_BUSY)
-		   ? way
-		   : MINISOCK_WAYS;
-}
-
-/* A held flow is about to be forgotten. A failure leaves the connection unknown, as without this.
+/*
+ * A held flow is about to be forgotten. A failure leaves the connection unknown, as without this.
  */
 VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key)
 {
@@ -145,24 +145,29 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 		return -1;
 	const struct vcc_params *p = last_treatment(port, f);
 
-	if (!p || !leaves_minisock(f, p))
+	if (!p)
 		return 0;
-	uint64_t tag = flow_tag(key);
+	uint64_t tag = flow_tag_apart(key);
 	uint64_t check = minisock_check(key, tag, port);
+
+	/* An earlier connection between the same ends may have left one. */
+	if (!leaves_minisock(f, p)) {
+		minisock_room(tag, check, false);
+		return 0;
+	}
 	struct vcc_minisock_set *set = minisock_set_of(tag);
 
 	for (int i = 0; set && i < MINISOCK_TRIES; i++) {
 		uint32_t way = minisock_room(tag, check, has_been_open(f));
+		struct vcc_minisock *m = minisock_at(set, way);
+		uint64_t found = m ? *(volatile uint64_t *)&set->checks[way] : MINISOCK_BUSY;
 
-		if (way >= MINISOCK_WAYS)
-			continue;
-		uint64_t found = *(volatile uint64_t *)&set->checks[way];
-
-		if (found == MINISOCK_BUSY || !minisock_becomes(set, way, found, MINISOCK_BUSY))
+		if (!m || found == MINISOCK_BUSY ||
+		    !minisock_becomes(set, way, found, MINISOCK_BUSY))
 			continue;
 		set->ports[way] = tag & TAG_PORT_MASK;
 		set->left_at[way] = __sync_fetch_and_add(&set->left, 1);
-		minisock_keep(&set->minisocks[way], f);
+		minisock_keep(m, f);
 		minisock_becomes(set, way, MINISOCK_BUSY, check);
 		struct vcc_host_usage *host = usage_of_host();
 

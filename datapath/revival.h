@@ -27,16 +27,30 @@ static __always_inline int revive_under_policy(struct vcc_entry *e, const struct
 	return 0;
 }
 
-/* Creates and holds the flow of a minisock. Returns 0; -1: there is no room for it. */
-static __always_inline int flow_create_from(const struct vcc_minisock *m, const struct vcc_key *key)
+/*
+ * Creates and holds the flow of a connection that has a minisock. Returns 0, or -1: it has none, or
+ * there is no room for it. The minisock stays until there is a flow, for segments on other CPUs.
+ */
+VCC_APART int flow_revive(const struct vcc_key *key)
 {
+	if (!key)
+		return -1;
 	uint32_t index = key->port;
 	struct vcc_port *port = port_at(index);
 	struct vcc_usage *used = usage_of(index);
+	uint64_t tag = flow_tag_apart(key);
+	struct vcc_minisock_set *set = minisock_set_of(tag);
 	uint64_t now = now_us();
 	struct vcc_entry *there;
 
-	if (!port || !used)
+	if (!port || !used || !set)
+		return -1;
+	uint64_t check = minisock_check(key, tag, port);
+	uint32_t way = minisock_way(tag, check);
+
+	const struct vcc_minisock *m = minisock_at(set, way);
+
+	if (!m)
 		return -1;
 	timer_check(index, (uint32_t)(now / 1000));
 	struct vcc_entry *e = entry_create(key, port, used, &there);
@@ -46,36 +60,15 @@ static __always_inline int flow_create_from(const struct vcc_minisock *m, const 
 	int err = port->by_policy ? revive_under_policy(e, m, key, now)
 				  : engine_revive(&e->flow, m, &port->params, now);
 
+	/* If another CPU has taken the way meanwhile, what was read may be a mixture. */
 	if (err || file(e, key, (uint32_t)(now / 1000), LOOK_MIN_MS, true) ||
-	    (!is_open(&e->flow) && !half_open_enter(e, key, port, used))) {
+	    (!is_open(&e->flow) && !half_open_enter(e, key, port, used)) ||
+	    !minisock_becomes(set, way, check, 0)) {
 		flow_forget(e, key);
 		return -1;
 	}
 	count(index, COUNT_REVIVED);
 	return 0;
-}
-
-/*
- * Creates and holds the flow of a connection that has a minisock. Returns 0, or -1: it has none, or
- * there is no room for it.
- */
-VCC_APART int flow_revive(const struct vcc_key *key)
-{
-	const struct vcc_port *port = key ? port_at(key->port) : 0;
-
-	if (!key || !port)
-		return -1;
-	uint64_t tag = flow_tag_apart(key);
-	uint64_t check = minisock_check(key, tag, port);
-	struct vcc_minisock_set *set = minisock_set_of(tag);
-	uint32_t way = set ? minisock_take(set, tag, check) : MINISOCK_WAYS;
-
-	if (!set || way >= MINISOCK_WAYS)
-		return -1;
-	int err = flow_create_from(&set->minisocks[way], key);
-
-	minisock_becomes(set, way, MINISOCK_BUSY, err ? check : 0);
-	return err;
 }
 
 #endif

@@ -180,8 +180,7 @@ impl Forgetful {
         self.0.counters().expect("counters").get(counter)
     }
 
-    /// A connection that the guest opens, and ends by a RST.
-    fn open_and_reset(&self, guest_port: u16) -> Connection {
+    fn open(&self, guest_port: u16) -> Connection {
         let mut c = connection(false, guest_port);
         let syn = c.syn();
         assert_eq!(self.run(FromGuest, &syn), NEXT);
@@ -190,6 +189,12 @@ impl Forgetful {
         assert_eq!(self.run(ToGuest, &syn_ack), NEXT);
         c.sent(ToGuest, &syn_ack);
         assert_eq!(self.run(FromGuest, &c.packet(FromGuest)), NEXT);
+        c
+    }
+
+    /// A connection that the guest opens, and ends by a RST.
+    fn open_and_reset(&self, guest_port: u16) -> Connection {
+        let c = self.open(guest_port);
         assert_eq!(self.run(FromGuest, &Packet { flags: RST | ACK, ..c.packet(FromGuest) }), NEXT);
         c
     }
@@ -255,6 +260,28 @@ fn a_flood_of_handshakes_spares_the_records_of_open_connections() {
     let data = Packet { payload: payload(100), ..c.packet(FromGuest) };
     assert_eq!(port.run(FromGuest, &data), NEXT);
     assert_eq!(port.count(counters::REVIVED), 1);
+}
+
+/// A connection that both ends have closed leaves no record, and that of an earlier one between the same
+/// ends goes with it.
+#[test]
+fn a_closed_connection_takes_the_record_of_an_earlier_one_with_it() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Forgetful::load();
+    port.open_and_reset(1);
+    port.wait_until_forgotten();
+    let mut later = port.open(1);
+    for from in Direction::BOTH {
+        let fin = Packet { flags: FIN | ACK, ..later.packet(from) };
+        assert_eq!(port.run(from, &fin), NEXT);
+        later.sent(from, &fin);
+    }
+    port.run(FromGuest, &later.packet(FromGuest));
+    port.wait_until_forgotten();
+    assert_eq!(port.run(FromGuest, &data(&later, FromGuest)), DROP);
+    assert_eq!([counters::REVIVED, counters::UNKNOWN_DROPPED].map(|it| port.count(it)), [0, 1]);
 }
 
 /// A port that opens and ends any number of connections takes few records of another's: those of

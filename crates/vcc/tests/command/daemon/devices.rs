@@ -192,10 +192,7 @@ fn a_port_that_the_daemon_keeps_is_not_attached_by_hand() {
         }
         daemon.kill();
         let complaint = place.vcc("attach port1").complaint(1);
-        assert!(
-            complaint.starts_with("`port1` is under the policy that `vcc run` put"),
-            "{complaint}"
-        );
+        assert!(complaint.starts_with("`port1` is under a policy of `vcc run`"), "{complaint}");
     });
 }
 

@@ -87,7 +87,7 @@ fn a_live_connection_is_explained_by_the_rule_that_it_is_under() {
         assert!(output.starts_with("rule 1 `theirs` matches:\n"), "{output}");
         let output = place.vcc(&format!("{elsewhere} --device port --role server")).stdout;
         assert!(
-            output.contains("`ours` does not match:\n    role is server, which it does"),
+            output.contains("`ours` does not match:\n    role is server, which the rule does"),
             "{output}"
         );
         assert!(output.contains("rule 3 `default` matches:\n    reno-ecn is computed"), "{output}");
