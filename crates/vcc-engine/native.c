@@ -119,6 +119,11 @@ bool vcc_native_leave_minisock(const struct vcc_flow *f, const struct vcc_params
 	return true;
 }
 
+bool vcc_native_has_been_open(const struct vcc_flow *f)
+{
+	return has_been_open(f);
+}
+
 int vcc_native_revive(struct vcc_flow *f, const struct vcc_minisock *m, const struct vcc_params *p,
 		      uint64_t now_us)
 {

@@ -2,16 +2,48 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vcc_engine::{FlowState, Minisock, Params};
+use vcc_engine::{FlowKey, FlowState, Minisock, Params};
 
-use vcc_engine::FlowKey;
-
-/// Of so many flows one may leave a minisock, but never fewer than the least.
+/// Of so many flows that were open one may leave a minisock, but never fewer than the least.
 const SHARE: usize = 16;
 const LEAST: usize = 1024;
+/// Of so many of these, one may be of a connection that never was open: a flood of SYNs costs no open
+/// connection its minisock.
+const HALF_OPEN_SHARE: usize = 2;
 
 #[derive(Clone)]
 pub(crate) struct Minisocks {
+    open: Latest,
+    half_open: Latest,
+}
+
+impl Minisocks {
+    pub(crate) fn new(max_flows: usize) -> Self {
+        let max = (max_flows / SHARE).max(LEAST);
+        Self { open: Latest::new(max), half_open: Latest::new(max / HALF_OPEN_SHARE) }
+    }
+
+    /// The flow, treated by `params`, is about to be forgotten. Its minisock takes the place of one
+    /// that an earlier connection between the same ends has left.
+    pub(crate) fn leave(&mut self, key: FlowKey, flow: &FlowState, params: &Params) {
+        self.take(&key);
+        let Some(minisock) = flow.minisock(params) else { return };
+        let kind = if flow.has_been_open() { &mut self.open } else { &mut self.half_open };
+        kind.put(key, minisock);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.by_key.len() + self.half_open.by_key.len()
+    }
+
+    pub(crate) fn take(&mut self, key: &FlowKey) -> Option<Minisock> {
+        self.open.take(key).or_else(|| self.half_open.take(key))
+    }
+}
+
+/// The latest minisocks.
+#[derive(Clone)]
+struct Latest {
     max: usize,
     /// With the number of each in `oldest`.
     by_key: HashMap<FlowKey, (u64, Minisock)>,
@@ -19,21 +51,13 @@ pub(crate) struct Minisocks {
     left: u64,
 }
 
-impl Minisocks {
-    pub(crate) fn new(max_flows: usize) -> Self {
-        Self {
-            max: (max_flows / SHARE).max(LEAST),
-            by_key: HashMap::new(),
-            oldest: BTreeMap::new(),
-            left: 0,
-        }
+impl Latest {
+    fn new(max: usize) -> Self {
+        Self { max, by_key: HashMap::new(), oldest: BTreeMap::new(), left: 0 }
     }
 
-    /// The flow, treated by `params`, is about to be forgotten. The oldest minisock gives way to its
-    /// own.
-    pub(crate) fn leave(&mut self, key: FlowKey, flow: &FlowState, params: &Params) {
-        let Some(minisock) = flow.minisock(params) else { return };
-        self.take(&key);
+    /// The oldest gives way. There is none with this key.
+    fn put(&mut self, key: FlowKey, minisock: Minisock) {
         if self.by_key.len() >= self.max
             && let Some((_, oldest)) = self.oldest.pop_first()
         {
@@ -45,11 +69,7 @@ impl Minisocks {
         debug_assert!(self.by_key.len() == self.oldest.len(), "each minisock has an age");
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.by_key.len()
-    }
-
-    pub(crate) fn take(&mut self, key: &FlowKey) -> Option<Minisock> {
+    fn take(&mut self, key: &FlowKey) -> Option<Minisock> {
         let (number, minisock) = self.by_key.remove(key)?;
         self.oldest.remove(&number);
         Some(minisock)
@@ -83,6 +103,30 @@ mod tests {
         assert!(minisocks.take(&key(1)).is_some());
         assert!(minisocks.take(&key(1)).is_none(), "taken");
         assert!(minisocks.take(&key(LEAST as u16)).is_some());
+    }
+
+    #[test]
+    fn handshakes_take_the_place_of_handshakes_alone() {
+        let mut minisocks = Minisocks::new(0);
+        minisocks.leave(key(0), &bound(), &Params::default());
+        let mut handshake = bound();
+        handshake.0.stage = sys::STAGE_SYN_RECEIVED as u8;
+        for port in 1..=2 * LEAST as u16 {
+            minisocks.leave(key(port), &handshake, &Params::default());
+        }
+        assert_eq!(minisocks.len(), 1 + LEAST / HALF_OPEN_SHARE);
+        assert!(minisocks.take(&key(0)).is_some());
+        assert!(minisocks.take(&key(1)).is_none(), "the oldest handshake gave way");
+    }
+
+    #[test]
+    fn a_later_connection_takes_the_record_of_an_earlier_one_with_it() {
+        let mut minisocks = Minisocks::new(0);
+        minisocks.leave(key(1), &bound(), &Params::default());
+        let mut closed = bound();
+        closed.0.flags |= sys::FLOW_FIN_GUEST | sys::FLOW_FIN_PEER;
+        minisocks.leave(key(1), &closed, &Params::default());
+        assert!(minisocks.take(&key(1)).is_none());
     }
 
     #[test]

@@ -178,6 +178,12 @@ impl FlowState {
         leaves.then_some(minisock)
     }
 
+    /// Has the handshake completed at some time?
+    pub fn has_been_open(&self) -> bool {
+        // SAFETY: it points to a live value of the C type for the length of the call.
+        unsafe { native::has_been_open(&self.0) }
+    }
+
     /// Restores a new flow from the minisock. Returns false if no connection can have such a state.
     pub fn revive(&mut self, minisock: &Minisock, params: &Params, now_us: u64) -> bool {
         // SAFETY: all point to live values of the C types for the length of the call.
