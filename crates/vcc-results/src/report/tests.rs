@@ -223,6 +223,21 @@ fn the_figure_is_whole_and_names_its_series() {
     assert_eq!(svg.matches("fill=\"#0072b2\"").count(), 2, "one in the legend, one bar");
 }
 
+#[test]
+fn the_figure_says_what_its_shapes_are() {
+    let mut report = report(true, true);
+    let svg = render_svg(&report);
+    assert!(svg.contains(">bar: median of 3 runs; line: least to greatest<"), "{svg}");
+    report.schedule.runs = 1;
+    assert!(render_svg(&report).contains(">bar: the only run<"));
+    let y = String::from("ratio");
+    let x_scale = vcc_plot::Scale::Linear;
+    report.figure = Figure::Lines { x: "guests".into(), x_scale, y, panels: vec![] };
+    assert!(render_svg(&report).contains(">of one run of each case<"));
+    (report.schedule.runs, report.definitions) = (3, [("ratio".into(), "r".into())].into());
+    assert!(render_svg(&report).contains(">point: median of 3 runs<"));
+}
+
 /// A difference can be either; SVG has no rectangles of negative height.
 #[test]
 fn a_bar_below_zero_hangs_from_zero() {
@@ -240,7 +255,7 @@ fn a_bar_below_zero_hangs_from_zero() {
     assert!(!svg.contains("height=\"-"), "{svg}");
     let bars: Vec<f64> = svg
         .lines()
-        .filter(|line| line.starts_with("<rect") && !line.contains("width=\"12.0\""))
+        .filter(|line| line.starts_with("<rect x") && !line.contains("width=\"12.0\""))
         .filter_map(|line| line.split("y=\"").nth(1)?.split('"').next()?.parse().ok())
         .collect();
     assert!(bars[0] > bars[1], "the one below begins lower: {bars:?}");
