@@ -12,20 +12,12 @@ cd "$(dirname "$0")/.."
 
 . scripts/release/common.sh
 
-[ -x "${1:-}" ] || fail "'${1:-}' is no binary: make build first"
-architecture=$(architecture_of "$1")
-gnu=$(gnu_of "$architecture")
-binary=$(realpath "$1")
-output=${2:-.}
-mkdir -p "$output"
-version=$(version_of_sources)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+begin_package "$@"
+require_tools binutils "$gnu-strip" gzip
+[ "$name" = vcc ] || fail "$binary is not the operator's command, vcc"
 top=vcc-$version
 tree=$work/$top
-env -u VCC_LAB -u VCC_GUEST DESTDIR="$tree/files" PREFIX=/usr/local VCC="$binary" \
-	VCC_HERE="${VCC_HERE:+$(realpath "$VCC_HERE")}" scripts/install.sh install >&2
-"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$tree/files/usr/local/bin/vcc"
+install_binary "$tree/files" /usr/local
 install -m 755 packaging/archive/install.sh "$tree/install.sh"
 install -m 644 LICENSE README.md CHANGELOG.md "$tree/"
 cp -r LICENSES "$tree/"

@@ -12,40 +12,15 @@ cd "$(dirname "$0")/.."
 
 . scripts/release/common.sh
 
-[ -x "${1:-}" ] || fail "'${1:-}' is no binary: make build first"
-architecture=$(architecture_of "$1")
-gnu=$(gnu_of "$architecture")
-for tool in dpkg-deb dpkg-shlibdeps "$gnu-strip" gzip; do
-	command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install dpkg-dev binutils"
-done
-binary=$(realpath "$1")
-name=$(basename "$binary")
-case $name in
-vcc) variable=VCC ;;
-vcc-lab) variable=VCC_LAB ;;
-vcc-guest) variable=VCC_GUEST ;;
-*) fail "$binary is none of the commands, which are vcc, vcc-lab and vcc-guest" ;;
-esac
-here=${VCC_HERE:+$(realpath "$VCC_HERE")}
-output=${2:-.}
-mkdir -p "$output"
-
-version=$(version_of_sources)
-runs=${here:-$(dirname "$binary")}/$name
-[ "$("$runs" --version)" = "$name $version" ] ||
-	fail "$runs is $("$runs" --version), Cargo.toml says $version: make build"
+begin_package "$@"
+require_tools 'dpkg-dev binutils' dpkg-deb dpkg-shlibdeps "$gnu-strip" gzip
 # Debian's version: upstream version and package revision.
 revision=$version-1
 maintainer="${DEBFULLNAME:-vcc maintainers} <${DEBEMAIL:-vcc@localhost}>"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 root=$work/debian/$name
 mkdir -p "$root/DEBIAN"
-
-env -u VCC -u VCC_LAB -u VCC_GUEST DESTDIR="$root" PREFIX=/usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions \
-	"$variable=$binary" VCC_HERE="$here" scripts/install.sh install
-"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/$name"
+install_binary "$root" /usr ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions
 
 doc=$root/usr/share/doc/$name
 own=packaging/debian
@@ -89,7 +64,7 @@ for script in $scripts; do
 	chmod 755 "$root/DEBIAN/$script"
 done
 
-find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+date_all "$root"
 package=$output/${name}_${revision}_$architecture.deb
 # dpkg-deb sorts the members and uses SOURCE_DATE_EPOCH for the archive. One thread, because the
 # compressed blocks would depend on the number of CPUs.

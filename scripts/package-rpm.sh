@@ -12,28 +12,15 @@ cd "$(dirname "$0")/.."
 
 . scripts/release/common.sh
 
-[ -x "${1:-}" ] || fail "'${1:-}' is no binary: make build first"
-architecture=$(architecture_of "$1")
-gnu=$(gnu_of "$architecture")
-for tool in rpmbuild "$gnu-strip" gzip; do
-	command -v "$tool" >/dev/null || fail "$tool is missing: apt-get install rpm binutils"
-done
-binary=$(realpath "$1")
-output=${2:-.}
-mkdir -p "$output"
-output=$(realpath "$output")
-version=$(version_of_sources)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+begin_package "$@"
+require_tools 'rpm binutils' rpmbuild "$gnu-strip" gzip
+[ "$name" = vcc ] || fail "$binary is not the operator's command, vcc"
 root=$work/root
-
-env -u VCC_LAB -u VCC_GUEST DESTDIR="$root" PREFIX=/usr VCC="$binary" VCC_HERE="${VCC_HERE:+$(realpath "$VCC_HERE")}" \
-	scripts/install.sh install >&2
-"$gnu-strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$root/usr/bin/vcc"
+install_binary "$root" /usr
 for license in LICENSE LICENSES/*; do
 	install -D -m 644 "$license" "$root/usr/share/licenses/vcc/$license"
 done
-find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+date_all "$root"
 
 # The directories that no other package has are the package's own, and go with it.
 (

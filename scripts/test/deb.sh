@@ -1,56 +1,18 @@
 #!/bin/bash
 # Tests the Debian packages of binaries, from build to purge: `deb.sh BINARY`. Those of the lab and of guests are
-# next to BINARY, as BINARY-lab and BINARY-guest. Exit code 77 means skipped, for the reason in the last line.
-#
-# dpkg installs the packages on this machine's system under a temporary overlay, in namespaces with a
-# BPF file system of their own.
+# next to BINARY, as BINARY-lab and BINARY-guest.
 set -eu
 cd "$(dirname "$0")/../.."
 
-fail() {
-	echo "deb: $*" >&2
-	exit 1
-}
+. scripts/test/common.sh
 
-skip() {
-	echo "$*"
-	exit 77
-}
-
-binary=$(realpath "${1:?no binary given: usage: deb.sh BINARY}")
-[ "$(id -u)" -eq 0 ] || skip 'overlays and chroots need root'
-for tool in dpkg-deb dpkg-shlibdeps unshare; do
-	command -v "$tool" >/dev/null || skip "$tool is not installed"
-done
-
-# Restart in new namespaces.
-if [ "${VCC_IN_NAMESPACE-}" = '' ]; then
-	VCC_IN_NAMESPACE=yes exec unshare --mount --net --pid --fork --propagation private "$0" "$@"
-fi
-
-work=$(mktemp -d)
-mount -t tmpfs -o size=512m tmpfs "$work"
-mkdir "$work"/{once,again,upper,below,root}
-# shellcheck disable=SC2317 # called by trap
-leave() {
-	umount --recursive "$work" 2>/dev/null || umount --lazy "$work"
-	rmdir "$work"
-}
-trap leave EXIT
+begin "${1-}" dpkg-deb dpkg-shlibdeps
 
 # No compression: it would take most of the time.
 export DPKG_DEB_COMPRESSOR_LEVEL=0
-make() {
-	local package again
-	package=$(scripts/package-deb.sh "$1" "$work/once")
-	# Reproducible: another time zone, locale and umask give the same bytes.
-	again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec scripts/package-deb.sh "$@"' - "$1" "$work/again")
-	cmp "$package" "$again" || fail 'two runs give different packages'
-	echo "$package"
-}
-package=$(make "$binary")
-lab_package=$(make "$binary-lab")
-guest_package=$(make "$binary-guest")
+package=$(packaged scripts/package-deb.sh "$binary")
+lab_package=$(packaged scripts/package-deb.sh "$binary-lab")
+guest_package=$(packaged scripts/package-deb.sh "$binary-guest")
 
 if command -v lintian >/dev/null; then
 	# --allow-root: lintian warns when it runs as root.
@@ -61,23 +23,10 @@ else
 	echo 'deb: lintian is not installed, continuing without'
 fi
 
-root=$work/root
-mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/below" "$root" 2>/dev/null ||
-	skip 'the overlay file system is not available'
-mount --rbind /dev "$root/dev"
-mount -t proc proc "$root/proc"
-mount -t sysfs sysfs "$root/sys"
-mount -t bpf bpf "$root/sys/fs/bpf"
-mount -t tmpfs tmpfs "$root/run"
-mount -t tmpfs tmpfs "$root/tmp"
+make_root
 cp "$package" "$root/tmp/vcc.deb"
 cp "$lab_package" "$root/tmp/vcc-lab.deb"
 cp "$guest_package" "$root/tmp/vcc-guest.deb"
-
-inside() {
-	chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-}
 
 installed() {
 	(cd "$root" && find etc/vcc usr/bin/vcc{,-lab,-guest} usr/share/vcc usr/share/doc/vcc{,-lab,-guest} \

@@ -1,71 +1,22 @@
 #!/bin/bash
-# Tests the RPM package and the archive of the operator's binary, from build to removal: `rpm.sh BINARY`. Exit
-# code 77 means skipped, for the reason in the last line.
-#
-# Both are installed on this machine's system under a temporary overlay, in namespaces of their own.
+# Tests the RPM package and the archive of the operator's binary, from build to removal: `rpm.sh BINARY`.
 set -eu
 cd "$(dirname "$0")/../.."
 
-fail() {
-	echo "rpm: $*" >&2
-	exit 1
-}
+. scripts/test/common.sh
 
-skip() {
-	echo "$*"
-	exit 77
-}
-
-binary=$(realpath "${1:?no binary given: usage: rpm.sh BINARY}")
-[ "$(id -u)" -eq 0 ] || skip 'overlays and chroots need root'
-for tool in rpmbuild rpm unshare; do
-	command -v "$tool" >/dev/null || skip "$tool is not installed"
-done
-
-# Restart in new namespaces.
-if [ "${VCC_IN_NAMESPACE-}" = '' ]; then
-	VCC_IN_NAMESPACE=yes exec unshare --mount --net --pid --fork --propagation private "$0" "$@"
-fi
-
-work=$(mktemp -d)
-mount -t tmpfs -o size=512m tmpfs "$work"
-mkdir "$work"/{once,again,upper,below,root}
-# shellcheck disable=SC2317 # called by trap
-leave() {
-	umount --recursive "$work" 2>/dev/null || umount --lazy "$work"
-	rmdir "$work"
-}
-trap leave EXIT
+begin "${1-}" rpmbuild rpm
 
 # Little compression: it would take most of the time.
 export RPM_PAYLOAD=w0.gzdio GZIP_LEVEL=1
-make() {
-	local package again
-	package=$("$1" "$binary" "$work/once")
-	# Reproducible: another time zone, locale and umask give the same bytes.
-	again=$(TZ=Asia/Tokyo LC_ALL=C.UTF-8 bash -c 'umask 077; exec "$@"' - "$1" "$binary" "$work/again")
-	cmp "$package" "$again" || fail "two runs of $1 give different bytes"
-	echo "$package"
-}
-rpm=$(make scripts/package-rpm.sh)
-archive=$(make scripts/package-archive.sh)
+rpm=$(packaged scripts/package-rpm.sh "$binary")
+archive=$(packaged scripts/package-archive.sh "$binary")
 
-root=$work/root
-mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/below" "$root" 2>/dev/null ||
-	skip 'the overlay file system is not available'
-mount --rbind /dev "$root/dev"
-mount -t proc proc "$root/proc"
-mount -t tmpfs tmpfs "$root/run"
-mount -t tmpfs tmpfs "$root/tmp"
+make_root
 # Nothing of this machine's own is mistaken for the package's.
 rm -rf "$root"/{etc,usr/share,usr/local/share}/vcc "$root"/usr/{local/,}bin/vcc "$root"/usr/{local/,}share/doc/vcc
 cp "$rpm" "$root/tmp/vcc.rpm"
 tar --extract --gzip --file "$archive" --directory "$root/tmp"
-
-inside() {
-	chroot "$root" env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
-		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-}
 
 installed() {
 	(cd "$root" && find etc/vcc usr/{local/,}bin/vcc usr/{local/,}share/{vcc,doc/vcc,licenses/vcc} \

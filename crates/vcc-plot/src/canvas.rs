@@ -11,15 +11,25 @@ pub struct Canvas {
 type Point = (f64, f64);
 
 impl Canvas {
-    /// A file of its own, on white.
+    /// A file of its own, on a ground that is light or dark as the viewer is.
     pub fn file(width: f64, height: f64) -> Self {
         let mut svg = String::new();
         let _ = writeln!(
             svg,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\">\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"
+             <style>\n@media (prefers-color-scheme: dark) {{"
         );
+        for ink in Ink::all() {
+            let (class, colour) = (ink.class(), ink.on_dark());
+            let _ = writeln!(
+                svg,
+                "rect.{class}, circle.{class}, text.{class} {{ fill: {colour} }}\n\
+                 line.{class}, polyline.{class} {{ stroke: {colour} }}"
+            );
+        }
+        let ground = inked("fill", Ink::Ground);
+        let _ = writeln!(svg, "}}\n</style>\n<rect width=\"100%\" height=\"100%\" {ground}/>");
         Self { svg }
     }
 
@@ -115,6 +125,21 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_has_colours_for_a_dark_ground() {
+        let mut canvas = Canvas::file(10.0, 20.0);
+        canvas.line((0.0, 0.0), (1.0, 1.0), Ink::Series(8));
+        let svg = canvas.finish();
+        let (style, shapes) = svg.split_once("</style>").unwrap();
+        assert!(style.contains("@media (prefers-color-scheme: dark) {\n"), "{style}");
+        assert!(style.contains("line.series-1, polyline.series-1 { stroke: #f08a4b }"), "{style}");
+        assert!(shapes.contains("class=\"ground\" fill=\"#ffffff\""), "{shapes}");
+        assert!(shapes.contains("class=\"series-1\" stroke=\"#d55e00\""), "{shapes}");
+        for ink in Ink::all() {
+            assert_ne!(ink.colour(), ink.on_dark(), "{ink:?}");
+        }
+    }
 
     #[test]
     fn text_cannot_break_out() {

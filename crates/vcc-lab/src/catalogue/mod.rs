@@ -1,15 +1,17 @@
 //! All experiments: of an emulated network, of a direct wire, and of virtual machines.
 
+mod backends;
 #[cfg(test)]
 mod tests;
 
 use crate::base::error::{Error, Result};
 use crate::base::progress::Progress;
-use crate::experiment::{self, Header, Kind, RunOptions, has_key};
+use crate::experiment::{self, Header, RunOptions, has_key};
 use crate::machines::MachinesKind;
 use crate::network::NetworkKind;
 use crate::sources;
 use crate::wire::WireKind;
+use backends::Backends;
 use std::fmt::Debug;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +70,7 @@ fn parse(name: &str, source: &str) -> Result<Experiment> {
     }
 }
 
-fn of_kind<K: Kind + 'static>(name: &str, source: &str) -> Result<Experiment> {
+fn of_kind<K: Backends + 'static>(name: &str, source: &str) -> Result<Experiment> {
     Ok(Experiment(Box::new(experiment::parse::<K>(name, source)?)))
 }
 
@@ -91,6 +93,11 @@ impl Experiment {
         self.0.sources(backend)
     }
 
+    /// Those that can run all its cases.
+    pub fn backends(&self) -> Vec<Backend> {
+        self.0.backends()
+    }
+
     /// The length of all its runs by their own clock, with the file's number of runs or this one.
     pub fn scheduled_s(&self, runs: Option<u32>) -> f64 {
         self.0.scheduled_s(runs)
@@ -102,11 +109,12 @@ trait AnyKind: Debug {
     fn header(&self) -> &Header;
     fn summary(&self) -> Summary;
     fn sources(&self, backend: Backend) -> Sources;
+    fn backends(&self) -> Vec<Backend>;
     fn scheduled_s(&self, runs: Option<u32>) -> f64;
     fn run(&self, options: &RunOptions, progress: &mut dyn Progress) -> Result<Report>;
 }
 
-impl<K: Kind> AnyKind for experiment::Experiment<K> {
+impl<K: Backends> AnyKind for experiment::Experiment<K> {
     fn header(&self) -> &Header {
         &self.header
     }
@@ -124,6 +132,10 @@ impl<K: Kind> AnyKind for experiment::Experiment<K> {
 
     fn sources(&self, backend: Backend) -> Sources {
         sources::of_experiment(K::sources(backend), self.source.text())
+    }
+
+    fn backends(&self) -> Vec<Backend> {
+        K::backends(self)
     }
 
     fn scheduled_s(&self, runs: Option<u32>) -> f64 {

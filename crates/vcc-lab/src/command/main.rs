@@ -1,10 +1,12 @@
 //! The command `vcc-lab`: parses its arguments, calls the crates below, prints their results.
 
 mod bench;
+mod list;
 mod progress;
 mod renew;
 mod report;
 mod run;
+mod time;
 mod virtual_time;
 
 use std::path::Path;
@@ -13,7 +15,6 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use clap::{Parser, Subcommand};
 use vcc_command::generate::{self, Pages};
-use vcc_command::table::{Align, Table};
 use vcc_command::{output, usage};
 
 /// Run the papers' experiments on this machine, and measure what vcc costs
@@ -37,8 +38,7 @@ enum Any {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the experiments
-    List,
+    List(list::Arguments),
     Run(run::Arguments),
     Report(report::Arguments),
     Renew(renew::Arguments),
@@ -63,23 +63,12 @@ fn parse_and_run() -> anyhow::Result<ExitCode> {
 
 fn run(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::List => {
-            list();
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::List(arguments) => list::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Report(arguments) => report::run(arguments),
         Command::Renew(arguments) => renew::run(arguments),
         Command::Bench(command) => bench::run(command),
     }
-}
-
-fn list() {
-    let mut table = Table::new([("ID", Align::Left), ("EXPERIMENT", Align::Left)]);
-    for experiment in vcc_lab::experiments() {
-        table.row([experiment.id, experiment.title]);
-    }
-    output::say(&table.render());
 }
 
 /// Checked before the work, so that no result is lost.

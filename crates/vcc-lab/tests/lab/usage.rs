@@ -1,6 +1,9 @@
 use std::fs;
+use std::path::Path;
 
-use crate::lab;
+use serde_json::Value;
+
+use crate::{CommandOutput, command, lab};
 
 #[test]
 fn help_names_the_commands() {
@@ -32,8 +35,52 @@ fn values_out_of_range() {
 
 #[test]
 fn the_lab_lists_its_experiments() {
-    let list = lab("list").well();
-    assert!(list.lines().any(|line| line.starts_with("vcc-fig11 ")), "{list}");
+    let list = list_at(tempfile::tempdir().expect("a directory").path());
+    for (id, rest) in [
+        ("vcc-fig11", "at least 12 min  live, virtual  One legacy guest among nine"),
+        ("vcc-fig11-1g", "virtual  virtual, live "),
+        ("acdc-fig19", "virtual  virtual  "),
+        ("peers-bulk", " min  live  "),
+        ("live-domain", " min  live  "),
+    ] {
+        let row = row(&list, id);
+        assert!(row.contains(rest), "{rest} in {row}");
+    }
+    let help = lab("list --help").well();
+    assert!(help.contains("TIME is") && help.contains("BACKENDS are"), "{help}");
+}
+
+#[test]
+fn a_list_shows_what_recorded_runs_took() {
+    let root = tempfile::tempdir().expect("a directory");
+    let data = root.path().join("results/data");
+    fs::create_dir_all(&data).expect("a directory");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/data/acdc-fig19.json");
+    let mut record: Value =
+        serde_json::from_slice(&fs::read(recorded).expect("a record")).expect("JSON");
+    record["wall_s"] = 1500.into();
+    fs::write(data.join("acdc-fig19.json"), record.to_string()).expect("written");
+    let list = list_at(root.path());
+    assert!(row(&list, "acdc-fig19").contains(" 25 min  virtual  "), "{list}");
+    record["backend"] = "live".into();
+    fs::write(data.join("acdc-fig19.json"), record.to_string()).expect("written");
+    assert!(!list_at(root.path()).contains(" 25 min "), "of another backend");
+    fs::write(data.join("acdc-fig19.json"), "{").expect("written");
+    let listed = command().current_dir(root.path()).arg("list").output().expect("the command");
+    let complaint = String::from_utf8_lossy(&listed.stderr);
+    assert!(complaint.contains("times of recorded runs are left out"), "{complaint}");
+    assert!(listed.status.success() && !listed.stdout.is_empty());
+}
+
+fn list_at(directory: &Path) -> String {
+    let listed = command().current_dir(directory).arg("list").output().expect("the command");
+    CommandOutput::from(listed).well()
+}
+
+/// That of an experiment.
+fn row<'a>(list: &'a str, id: &str) -> &'a str {
+    let is_its = |line: &&str| line.split_whitespace().next() == Some(id);
+    list.lines().find(is_its).expect("a row")
 }
 
 #[test]

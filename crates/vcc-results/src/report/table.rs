@@ -18,8 +18,9 @@ pub fn render_table(report: &Report) -> String {
     report.cases.iter().for_each(|case| rows.extend(case_rows(case)));
     text.push_str(&aligned(&rows));
     text.push('\n');
+    text.push_str(&definitions(report));
     for case in &report.cases {
-        text.push_str(&remarks(case));
+        text.push_str(&remarks(case, report.schedule.runs));
     }
     if let Some(scale) = &report.scale {
         let _ = writeln!(text, "Scale: {scale}");
@@ -27,6 +28,19 @@ pub fn render_table(report: &Report) -> String {
     text.push_str(&how_sure(report));
     let _ = writeln!(text, "{}: {}", report.experiment, conclusion(report));
     text
+}
+
+/// What each metric of the table is.
+fn definitions(report: &Report) -> String {
+    let shown: BTreeSet<&str> =
+        report.cases.iter().flat_map(|case| case.metrics.keys()).map(String::as_str).collect();
+    let defined = || shown.iter().filter_map(|name| Some((*name, report.definitions.get(*name)?)));
+    let width = defined().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, definition) in defined() {
+        let _ = writeln!(text, "{name:<width$}  {definition}");
+    }
+    if text.is_empty() { text } else { format!("Metrics:\n{text}\n") }
 }
 
 /// Explains the percentages next to verdicts.
@@ -53,7 +67,13 @@ fn how_sure(report: &Report) -> String {
 fn conclusion(report: &Report) -> String {
     let which = if report.complete { "" } else { "selected cases " };
     match report.outcome {
-        Outcome::NotValid => "NOT valid, so there is no verdict".into(),
+        Outcome::NotValid => {
+            let next = match report.backend {
+                Backend::Live => "; run it again while the machine has nothing else to do",
+                Backend::Virtual => "",
+            };
+            format!("NOT valid, so there is no verdict: the reasons are above{next}")
+        }
         Outcome::FiguresOnly => {
             format!("valid, figures only: {}", why_figures_only(report))
         }
@@ -93,8 +113,8 @@ fn judgement(verdict: &Verdict) -> String {
     verdict.reach.map_or_else(|| word.into(), |reach| format!("{word}, {}", certainty(&reach)))
 }
 
-/// Open verdicts, invalid runs and warnings of a case.
-fn remarks(case: &CaseReport) -> String {
+/// Open verdicts, invalid runs and warnings of a case, of which so many runs must be valid.
+fn remarks(case: &CaseReport, wanted: u32) -> String {
     let mut text = String::new();
     let is_open = |it: &&Verdict| matches!(it.judgement, Judgement::Fails | Judgement::Undecided);
     for verdict in case.verdicts.iter().filter(is_open) {
@@ -104,11 +124,13 @@ fn remarks(case: &CaseReport) -> String {
     if valid < all {
         let reasons: BTreeSet<&String> = case.runs.iter().flat_map(|run| &run.reasons).collect();
         let reasons: Vec<&str> = reasons.into_iter().map(String::as_str).collect();
+        let is_enough = valid >= wanted as usize;
         let _ = writeln!(
             text,
-            "{}: {} of {all} runs not valid: {}",
+            "{}: {} of {all} runs not valid, {}: {}",
             case.name,
             all - valid,
+            if is_enough { "and repeated" } else { "and too few others" },
             reasons.join("; ")
         );
     }

@@ -155,8 +155,33 @@ fn the_table_ends_with_the_judgement() {
     assert!(bad.contains("FAILS, 75 %") && bad.contains(sentence), "{bad}");
     assert!(bad.ends_with("vcc-fig11: valid, NOT reproduced\n"), "{bad}");
     let doubtful = render_table(&report(false, false));
-    assert!(doubtful.contains("without: 1 of 1 runs not valid: too late"), "{doubtful}");
-    assert!(doubtful.ends_with("vcc-fig11: NOT valid, so there is no verdict\n"), "{doubtful}");
+    let remark = "without: 1 of 1 runs not valid, and too few others: too late\n";
+    assert!(doubtful.contains(remark), "{doubtful}");
+    let end = "vcc-fig11: NOT valid, so there is no verdict: the reasons are above; run it again \
+               while the machine has nothing else to do\n";
+    assert!(doubtful.ends_with(end), "{doubtful}");
+    let mut repeated = report(true, true);
+    let runs = [false, true, true, true].map(run);
+    repeated.cases[0].runs = runs.into();
+    let repeated = render_table(&repeated);
+    assert!(repeated.contains("1 of 4 runs not valid, and repeated: too late\n"), "{repeated}");
+}
+
+#[test]
+fn the_table_defines_each_of_its_metrics_once() {
+    let mut report = report(true, true);
+    assert!(!render_table(&report).contains("Metrics:"), "no definitions");
+    for (name, text) in [("ratio", "one over the other"), ("absent", "of no case")] {
+        report.definitions.insert(name.into(), text.into());
+    }
+    let metrics = &mut report.cases[0].metrics;
+    metrics.insert("a".into(), metrics["ratio"]);
+    report.definitions.insert("a".into(), "another".into());
+    report.cases.push(report.cases[0].clone());
+    let table = render_table(&report);
+    assert!(table.contains("\nMetrics:\na      another\nratio  one over the other\n\n"), "{table}");
+    assert_eq!(table.matches("one over the other").count(), 1, "{table}");
+    assert!(!table.contains("of no case"), "{table}");
 }
 
 #[test]
@@ -198,6 +223,21 @@ fn the_figure_is_whole_and_names_its_series() {
     assert_eq!(svg.matches("fill=\"#0072b2\"").count(), 2, "one in the legend, one bar");
 }
 
+#[test]
+fn the_figure_says_what_its_shapes_are() {
+    let mut report = report(true, true);
+    let svg = render_svg(&report);
+    assert!(svg.contains(">bar: median of 3 runs; line: least to greatest<"), "{svg}");
+    report.schedule.runs = 1;
+    assert!(render_svg(&report).contains(">bar: the only run<"));
+    let y = String::from("ratio");
+    let x_scale = vcc_plot::Scale::Linear;
+    report.figure = Figure::Lines { x: "guests".into(), x_scale, y, panels: vec![] };
+    assert!(render_svg(&report).contains(">of one run of each case<"));
+    (report.schedule.runs, report.definitions) = (3, [("ratio".into(), "r".into())].into());
+    assert!(render_svg(&report).contains(">point: median of 3 runs<"));
+}
+
 /// A difference can be either; SVG has no rectangles of negative height.
 #[test]
 fn a_bar_below_zero_hangs_from_zero() {
@@ -215,7 +255,7 @@ fn a_bar_below_zero_hangs_from_zero() {
     assert!(!svg.contains("height=\"-"), "{svg}");
     let bars: Vec<f64> = svg
         .lines()
-        .filter(|line| line.starts_with("<rect") && !line.contains("width=\"12.0\""))
+        .filter(|line| line.starts_with("<rect x") && !line.contains("width=\"12.0\""))
         .filter_map(|line| line.split("y=\"").nth(1)?.split('"').next()?.parse().ok())
         .collect();
     assert!(bars[0] > bars[1], "the one below begins lower: {bars:?}");

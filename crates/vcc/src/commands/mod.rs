@@ -32,7 +32,7 @@ pub mod upgrade;
 use anyhow::bail;
 use vcc_command::output;
 use vcc_port::{Error, Port};
-use vcc_view::{Source, serves_tap};
+use vcc_view::{PortView, Source, serves_tap, why_no_flows};
 
 /// The ports of the named devices; without names, all ports that can be read.
 fn sources_of(devices: &[String]) -> anyhow::Result<Vec<Source>> {
@@ -70,6 +70,13 @@ fn open(device: &str, instead: &str) -> anyhow::Result<Port> {
         }
         port => Ok(port?),
     }
+}
+
+/// Why there is nothing to show of these devices' ports, which have so many connections.
+fn why_none(devices: &[String], flows: usize) -> anyhow::Result<String> {
+    let ports = Source::open_all(devices)?;
+    let views: Result<Vec<PortView>, _> = ports.iter().map(PortView::read).collect();
+    Ok(why_no_flows(&views?, flows))
 }
 
 /// Removes what is left of devices that have gone, and reports it.

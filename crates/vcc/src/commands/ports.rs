@@ -138,11 +138,12 @@ pub fn report(ports: &[PortView]) -> String {
         }
         let others = port.same_guest_as.as_ref().map(|others| format!(", one port with {others}"));
         let channel = port.channel.as_ref().map(|word| format!(", channel {word}"));
+        let (underlay, mode) = (cell("underlay"), cell("mode"));
+        // Where rules decide, they decide both.
+        let mode = if mode == underlay { String::new() } else { format!(", {mode}") };
         text += &format!(
-            "{}: {}, {}, {} of {} connections{}{}\n",
+            "{}: {underlay}{mode}, {} of {} connections{}{}\n",
             cell("port"),
-            cell("underlay"),
-            cell("mode"),
             cell("flows"),
             cell("max_flows"),
             others.unwrap_or_default(),
@@ -265,5 +266,12 @@ veth3: dctcp, enforce, 1 of 65536 connections
 ";
         assert_eq!(report(&ports()), report_text);
         assert_eq!(report(&[]), "vcc is attached nowhere\n");
+    }
+
+    #[test]
+    fn where_rules_decide_the_report_names_them_once() {
+        let by_rule = || Some("by rule".to_owned());
+        let port = PortView { underlay: by_rule(), mode: by_rule(), ..testing::port("veth3") };
+        assert_eq!(report(&[port]), "veth3: by rule, 0 of 65536 connections\n");
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -366,25 +366,80 @@ fn pairs_of_hosts() {
 #[test]
 fn a_file_that_grows_is_followed() {
     let files = Files::new();
-    let capture = capture();
-    let (begun, rest) = capture.split_at(capture.len() / 2 + 7);
-    let path = files.write("a.pcap", begun);
-    let mut follow = command();
-    follow.arg("read").arg(&path).args(["--follow", "--stage", "established,closed"]);
-    let mut child = follow.stdout(Stdio::piped()).spawn().expect("the command");
+    let (mut child, path, rest) = followed(&files, &["--stage", "established,closed"]);
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let mut wait_for = |stage: &str| {
         lines.any(|line| line.expect("UTF-8").split_whitespace().any(|cell| cell == stage))
     };
     assert!(wait_for("established"));
     let mut file = File::options().append(true).open(&path).expect("the file");
-    file.write_all(rest).expect("written");
+    file.write_all(&rest).expect("written");
     assert!(wait_for("closed"));
+    interrupt(&child);
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    drop(lines);
+}
+
+/// A child that follows a file of which half is written, and the rest of the file.
+fn followed(files: &Files, options: &[&str]) -> (Child, PathBuf, Vec<u8>) {
+    let capture = capture();
+    let (begun, rest) = capture.split_at(capture.len() / 2 + 7);
+    let path = files.write("a.pcap", begun);
+    let mut follow = command();
+    follow.arg("read").arg(&path).arg("--follow").args(options);
+    (follow.stdout(Stdio::piped()).spawn().expect("the command"), path, rest.to_vec())
+}
+
+/// Each table has a row for each end, also while the file grows; Ctrl-C ends it.
+#[test]
+fn each_end_of_a_file_that_grows_is_followed() {
+    let files = Files::new();
+    let (mut child, path, rest) = followed(&files, &["--each-end"]);
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut wait_for_both = |stage: &str| {
+        let mut missing = vec![GUEST, PEER];
+        lines.any(|line| {
+            let line = line.expect("UTF-8");
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            match cells.as_slice() {
+                // Each table begins with its heading.
+                [_, "GUEST", ..] => missing = vec![GUEST, PEER],
+                cells if cells.contains(&stage) => missing.retain(|end| *end != cells[1]),
+                _ => {}
+            }
+            missing.is_empty()
+        })
+    };
+    assert!(wait_for_both("established"));
+    let mut file = File::options().append(true).open(&path).expect("the file");
+    file.write_all(&rest).expect("written");
+    assert!(wait_for_both("closed"));
+    interrupt(&child);
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    drop(lines);
+}
+
+/// What is printed at the end is what a file shows that has ended.
+#[test]
+fn each_end_of_a_pipe_is_followed_to_its_end() {
+    let files = Files::new();
+    let path = files.write("a.pcap", &capture());
+    let of = |arguments: &[&str]| {
+        let mut read = command();
+        read.args(["read", "-", "--each-end"]).args(arguments);
+        read.stdin(File::open(&path).expect("the file"));
+        CommandOutput::from(read.output().expect("the command")).well()
+    };
+    assert_eq!(of(&["--json", "--follow"]), of(&["--json"]));
+    let (followed, whole) = (of(&["--follow"]), of(&[]));
+    assert!(followed.ends_with(&(whole + "\n")), "{followed}");
+}
+
+/// As Ctrl-C does.
+fn interrupt(child: &Child) {
     let pid = i32::try_from(child.id()).expect("a pid");
     // SAFETY: it signals a child that has not been waited for.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
-    assert_eq!(child.wait().expect("an end").code(), Some(0));
-    drop(lines);
 }
 
 /// The input ends, so there is no need for Ctrl-C.

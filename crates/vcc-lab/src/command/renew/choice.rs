@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::item::{Item, minutes};
+use super::item::Item;
+use crate::time::minutes;
 
 /// The shortest that fits into what is left of the time; after all of those with a known time, those
 /// with an unknown one.
@@ -32,8 +33,8 @@ pub fn remaining(due: &[&Item]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::Time;
     use super::*;
+    use crate::time::Time;
 
     fn item(name: &str, time: Time) -> Item {
         Item {

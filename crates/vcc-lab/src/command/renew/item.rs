@@ -1,13 +1,14 @@
 //! What there is to measure, and the state of its record.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::Path;
 
 use vcc_lab::{Experiment, sources};
 use vcc_results::report::bench::BENCHES;
 use vcc_results::report::{Age, BenchReport, Folder, Outcome, Record};
 use vcc_results::result::Backend;
+
+use crate::time::Time;
 
 /// A record, or an experiment or benchmark without one.
 pub struct Item {
@@ -22,17 +23,6 @@ pub struct Item {
     pub is_virtual: bool,
 }
 
-/// How long a measurement takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Time {
-    /// As long as the last one.
-    Measured(f64),
-    /// Not recorded; in real time, at least the sum of all runs.
-    Scheduled(f64),
-    /// Not recorded; the sum of all runs in virtual time, or 0.
-    Unknown { virtual_s: f64 },
-}
-
 impl Item {
     pub fn is_due(&self) -> bool {
         self.age != Some(Age::Current)
@@ -40,44 +30,6 @@ impl Item {
 
     pub fn state(&self) -> String {
         self.age.as_ref().map_or_else(|| "never run".into(), Age::to_string)
-    }
-}
-
-impl Time {
-    pub fn seconds(self) -> Option<f64> {
-        match self {
-            Self::Measured(seconds) | Self::Scheduled(seconds) => Some(seconds),
-            Self::Unknown { .. } => None,
-        }
-    }
-
-    /// Of two measurements, the one with the lesser value is made first.
-    pub fn order(self) -> f64 {
-        const AFTER_ALL_KNOWN: f64 = 1e12;
-        match self {
-            Self::Measured(seconds) | Self::Scheduled(seconds) => seconds,
-            Self::Unknown { virtual_s } => AFTER_ALL_KNOWN + virtual_s,
-        }
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Self::Measured(seconds) => out.write_str(&minutes(*seconds)),
-            Self::Scheduled(seconds) => write!(out, "at least {}", minutes(*seconds)),
-            Self::Unknown { .. } => out.write_str("unknown"),
-        }
-    }
-}
-
-/// For people.
-pub fn minutes(seconds: f64) -> String {
-    let whole = (seconds / 60.0).round() as u64;
-    match whole {
-        0 | 1 => format!("{seconds:.0} s"),
-        2..120 => format!("{whole} min"),
-        _ => format!("{} h {} min", whole / 60, whole % 60),
     }
 }
 
@@ -101,7 +53,7 @@ pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
                 name: summary.id,
                 age: None,
                 outcome: None,
-                time: time(None, summary.backend, experiment.scheduled_s(None)),
+                time: Time::of(None, summary.backend, experiment.scheduled_s(None)),
                 is_virtual: summary.backend == Backend::Virtual,
             });
         }
@@ -120,7 +72,7 @@ fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
         arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
         age: Some(Age::between(&record.sources, &now)),
         outcome: Some(record.outcome),
-        time: time(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
+        time: Time::of(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
         is_virtual: record.backend == Backend::Virtual,
     }
 }
@@ -140,24 +92,9 @@ fn of_bench(name: &str, report: Option<&BenchReport>) -> Item {
     }
 }
 
-fn time(wall_s: Option<f64>, backend: Backend, scheduled_s: f64) -> Time {
-    match (wall_s, backend) {
-        (Some(seconds), _) => Time::Measured(seconds),
-        (None, Backend::Live) => Time::Scheduled(scheduled_s),
-        (None, Backend::Virtual) => Time::Unknown { virtual_s: scheduled_s },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_for_people() {
-        let texts = [5.0, 90.0, 89.0, 600.0, 7140.0, 7200.0].map(minutes);
-        assert_eq!(texts, ["5 s", "2 min", "89 s", "10 min", "119 min", "2 h 0 min"]);
-        assert_eq!(Time::Scheduled(600.0).to_string(), "at least 10 min");
-    }
 
     #[test]
     fn all_without_a_record_has_never_been_run() {

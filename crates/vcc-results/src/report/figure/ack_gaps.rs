@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 const GAP_BIN_MS: u32 = 100;
 const GAP_BINS: usize = 10;
 
+/// Label of the vertical axis.
+pub(super) const GAPS: &str = "gaps between acknowledgements";
+
 /// How many gaps fell into each bin but the first, which holds nearly all, for each group's
 /// median flow.
 pub(super) fn histogram(
@@ -37,5 +40,5 @@ pub(super) fn histogram(
             bars,
         });
     }
-    Figure::Bars { y: "gaps between acknowledgements".into(), panels }
+    Figure::Bars { y: GAPS.into(), panels }
 }

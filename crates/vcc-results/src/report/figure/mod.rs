@@ -72,6 +72,21 @@ impl Figure {
         }
     }
 
+    /// What its shapes are. `is_metric`: its values are those of a metric of each case, of so many runs.
+    pub(super) fn explanation(&self, is_metric: bool, runs: u32) -> String {
+        let median =
+            if runs == 1 { "the only run".into() } else { format!("median of {runs} runs") };
+        match self {
+            Self::Bars { y, .. } if y == ack_gaps::GAPS => {
+                "bar: median of the group's flows in one run; line: least to greatest".into()
+            }
+            Self::Bars { .. } if runs == 1 => format!("bar: {median}"),
+            Self::Bars { .. } => format!("bar: {median}; line: least to greatest"),
+            Self::Lines { .. } if is_metric => format!("point: {median}"),
+            Self::Lines { .. } => "of one run of each case".into(),
+        }
+    }
+
     pub(super) fn panel_count(&self) -> usize {
         match self {
             Self::Bars { panels, .. } => panels.len(),

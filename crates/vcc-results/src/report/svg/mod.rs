@@ -8,7 +8,7 @@ use vcc_plot::{Area, Canvas, Ink, legend, lines};
 const COLUMN_WIDTH: f64 = 470.0;
 const PANEL_HEIGHT: f64 = 250.0;
 const HEADER_HEIGHT: f64 = 84.0;
-const FOOTER_HEIGHT: f64 = 30.0;
+const FOOTER_HEIGHT: f64 = 48.0;
 
 /// A page's panels; a single one is wider. Narrow enough to be read on a phone.
 const PAGE_COLUMN_WIDTH: f64 = 400.0;
@@ -29,6 +29,9 @@ pub fn render_svg(report: &Report) -> String {
         let top = HEADER_HEIGHT + (index / columns) as f64 * PANEL_HEIGHT;
         draw(&mut canvas, plot_area(left, top, panel_width), figure, index, &names);
     }
+    let is_metric = report.definitions.contains_key(figure.y());
+    let explanation = figure.explanation(is_metric, report.schedule.runs);
+    canvas.text((16.0, height - 30.0), 11.0, "start", Ink::Text, &explanation);
     let machine = &report.machine;
     let foot = format!(
         "stack {}, {}{}; Linux {}, {} CPUs{}",

@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::bail;
 use vcc_command::output;
 use vcc_command::seconds;
-use vcc_view::{FlowView, Once, PortView, READ_EVERY, Sampler, Snapshot, Source, why_no_flows};
+use vcc_view::{FlowView, Once, READ_EVERY, Sampler, Snapshot};
 
 use super::selection::{FilterArguments, OrderArguments};
-use super::swept;
 use super::tenants::Tenants;
+use super::{swept, why_none};
 use crate::interrupt;
 
 /// Show the connections at ports
@@ -68,19 +68,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         output::say_json_rows(&flows)?;
     } else if flows.is_empty() {
-        output::say(&format!("{}\n", why_none(arguments)?));
+        let all = Once::read(&arguments.devices, |_| true)?.flows;
+        output::say(&format!("{}\n", why_none(&arguments.devices, all.len())?));
     } else {
         output::say(&table::table(&flows, arguments.wide));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Why the table has no row.
-fn why_none(arguments: &Arguments) -> anyhow::Result<String> {
-    let ports = Source::open_all(&arguments.devices)?;
-    let views: Result<Vec<PortView>, _> = ports.iter().map(PortView::read).collect();
-    let Once { flows, .. } = Once::read(&arguments.devices, |_| true)?;
-    Ok(why_no_flows(&views?, flows.len()))
 }
 
 /// The flows that the arguments select, in their order.

@@ -7,9 +7,8 @@ use vcc_command::output;
 use vcc_command::seconds;
 use vcc_command::table::{Align, Table};
 use vcc_view::guests::{self, GuestView};
-use vcc_view::{PortView, why_no_flows};
 
-use super::sources_of;
+use super::{sources_of, why_none};
 use crate::interrupt;
 use watching::Watching;
 
@@ -59,9 +58,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         output::say_json(&guests)?;
     } else if guests.is_empty() {
-        let ports = sources_of(&arguments.devices)?;
-        let views: Result<Vec<PortView>, _> = ports.iter().map(PortView::read).collect();
-        output::say(&format!("{}\n", why_no_flows(&views?, 0)));
+        output::say(&format!("{}\n", why_none(&arguments.devices, 0)?));
     } else {
         output::say(&table(&guests));
         output::say(&delays(&guests));

@@ -150,6 +150,38 @@ fn a_good_policy_replaces_another_and_a_bad_one_does_not() {
     });
 }
 
+/// A file that was truncated by mistake leaves the ports as they are.
+#[test]
+fn an_empty_policy_is_applied_only_on_request() {
+    on_a_host(|| {
+        let place = Place::new("empty", POLICY);
+        let _guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        let other =
+            Place::new("empty-other", "# Nothing.\n[[pools]]\nname = \"p\"\nwindow = \"1M\"\n");
+        let named = format!("policy apply {}", other.config().display());
+        place.write("");
+        for command in ["policy apply", &named] {
+            let complaint = place.vcc(command).complaint(1);
+            assert!(
+                complaint.contains(" is empty: it has no [[rules]], no [default] and"),
+                "{complaint}"
+            );
+            assert!(complaint.ends_with("add --allow-empty"), "{complaint}");
+        }
+        assert_eq!(place.status()["epoch"], 1);
+        assert!(Port::open("port").is_ok());
+        let applied = place.vcc("policy apply --allow-empty");
+        assert_eq!(applied.code, 0, "{}", applied.stderr);
+        assert!(applied.stdout.contains("epoch 2, 0 rules, no default at "), "{}", applied.stdout);
+        assert!(applied.stderr.contains("detaches from all devices"), "{}", applied.stderr);
+        place.write(POLICY);
+        place.vcc("policy apply").well();
+        assert_eq!(place.vcc(&format!("{named} --allow-empty")).code, 0);
+    });
+}
+
 #[test]
 fn the_policy_in_force_can_be_asked_for() {
     on_a_host(|| {
