@@ -222,7 +222,7 @@ fn a_device_joins_the_port_of_its_guest() {
         assert!(complaint.contains(advice), "{complaint}");
         let printed = vcc("detach --now second").well();
         assert!(
-            printed.starts_with("detached from second; port keeps the connections"),
+            printed.starts_with("detached from second; the port keeps its connections at port"),
             "{printed}"
         );
         exchange(&mut from_guest, &mut to_guest);
