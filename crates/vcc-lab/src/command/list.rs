@@ -31,7 +31,7 @@ pub fn run(_: &Arguments) -> anyhow::Result<ExitCode> {
     for summary in vcc_lab::experiments() {
         let experiment = vcc_lab::load(&summary.id)?;
         let scheduled_s = experiment.scheduled_s(None);
-        let time = Time::of(took_s(&records, &summary), summary.backend, scheduled_s);
+        let time = Time::expected(took_s(&records, &summary), summary.backend, scheduled_s);
         let mut backends = experiment.backends();
         backends.sort_by_key(|backend| *backend != summary.backend);
         let backends: Vec<String> = backends.iter().map(ToString::to_string).collect();

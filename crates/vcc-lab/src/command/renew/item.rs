@@ -53,7 +53,7 @@ pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
                 name: summary.id,
                 age: None,
                 outcome: None,
-                time: Time::of(None, summary.backend, experiment.scheduled_s(None)),
+                time: Time::expected(None, summary.backend, experiment.scheduled_s(None)),
                 is_virtual: summary.backend == Backend::Virtual,
             });
         }
@@ -72,7 +72,7 @@ fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
         arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
         age: Some(Age::between(&record.sources, &now)),
         outcome: Some(record.outcome),
-        time: Time::of(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
+        time: Time::expected(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
         is_virtual: record.backend == Backend::Virtual,
     }
 }
