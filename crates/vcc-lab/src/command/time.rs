@@ -74,7 +74,8 @@ mod tests {
     fn times_are_for_people() {
         let texts = [5.0, 90.0, 89.0, 600.0, 7140.0, 7200.0].map(minutes);
         assert_eq!(texts, ["5 s", "2 min", "89 s", "10 min", "119 min", "2 h 0 min"]);
-        let of = |wall_s, backend, scheduled_s| Time::expected(wall_s, backend, scheduled_s).to_string();
+        let of =
+            |wall_s, backend, scheduled_s| Time::expected(wall_s, backend, scheduled_s).to_string();
         assert_eq!(of(Some(44.0), Backend::Live, 600.0), "44 s");
         assert_eq!(of(None, Backend::Live, 600.0), "at least 10 min");
         assert_eq!(of(None, Backend::Virtual, 12.0), "12 s virtual");

@@ -72,7 +72,11 @@ fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
         arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
         age: Some(Age::between(&record.sources, &now)),
         outcome: Some(record.outcome),
-        time: Time::expected(record.wall_s, record.backend, experiment.scheduled_s(Some(record.runs))),
+        time: Time::expected(
+            record.wall_s,
+            record.backend,
+            experiment.scheduled_s(Some(record.runs)),
+        ),
         is_virtual: record.backend == Backend::Virtual,
     }
 }
