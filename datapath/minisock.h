@@ -33,9 +33,14 @@ static __always_inline uint64_t minisock_check(const struct vcc_key *key, uint64
 	return (tag_check(key, tag) + ((uint64_t)port->generation << 32)) | 1;
 }
 
+/*
+ * A connection's set. Tags of successive ports are an arithmetic progression, of which many may
+ * share the high bits: MurmurHash3's finalizer spreads them.
+ */
 static __always_inline struct vcc_minisock_set *minisock_set_of(uint64_t tag)
 {
-	uint32_t at = (uint32_t)(tag >> 32) & (constants.minisock_sets - 1);
+	uint64_t mixed = (tag ^ tag >> 33) * 0xff51afd7ed558ccdull;
+	uint32_t at = (uint32_t)(mixed >> 40) & (constants.minisock_sets - 1);
 
 	return bpf_map_lookup_elem(&minisocks, &at);
 }
