@@ -120,9 +120,29 @@ static __always_inline uint32_t minisock_victim(const struct vcc_minisock_set *s
 	return victim;
 }
 
+/* Drops the minisock of an earlier connection with this check. */
+static __always_inline void minisock_drop(struct vcc_minisock_set *set, uint64_t check)
+{
+#pragma clang loop unroll(disable)
+	for (uint32_t i = 0; i < MINISOCK_WAYS; i++)
+		if (*(volatile uint64_t *)&set->checks[i] == check)
+			minisock_becomes(set, i, check, 0);
+}
+
+/* The same for a connection that leaves none. */
+VCC_APART int minisock_end(uint64_t tag, uint64_t check)
+{
+	struct vcc_host_usage *host = usage_of_host();
+	struct vcc_minisock_set *set = host && host->has_minisocks ? minisock_set_of(tag) : 0;
+
+	if (set)
+		minisock_drop(set, check);
+	return 0;
+}
+
 /*
- * Drops the minisock of an earlier connection with this check. Returns the way that gives way to
- * one of its kind; MINISOCK_WAYS: other CPUs have all of them.
+ * The same for one that leaves its own. Returns the way that gives way to it; MINISOCK_WAYS: other
+ * CPUs have all of its kind.
  */
 VCC_APART uint32_t minisock_room(uint64_t tag, uint64_t check, bool was_open)
 {
@@ -131,10 +151,7 @@ VCC_APART uint32_t minisock_room(uint64_t tag, uint64_t check, bool was_open)
 
 	if (!set)
 		return MINISOCK_WAYS;
-#pragma clang loop unroll(disable)
-	for (uint32_t i = 0; i < MINISOCK_WAYS; i++)
-		if (*(volatile uint64_t *)&set->checks[i] == check)
-			minisock_becomes(set, i, check, 0);
+	minisock_drop(set, check);
 	return was_open ? minisock_victim(set, 0, MINISOCK_OPEN_WAYS, port)
 			: minisock_victim(set, MINISOCK_OPEN_WAYS, MINISOCK_HALF_OPEN_WAYS, port);
 }
@@ -156,10 +173,8 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 	uint64_t check = minisock_check(key, tag, port);
 
 	/* An earlier connection between the same ends may have left one. */
-	if (!leaves_minisock(f, p)) {
-		minisock_room(tag, check, false);
-		return 0;
-	}
+	if (!leaves_minisock(f, p))
+		return minisock_end(tag, check);
 	struct vcc_minisock_set *set = minisock_set_of(tag);
 
 	for (int i = 0; set && i < MINISOCK_TRIES; i++) {
