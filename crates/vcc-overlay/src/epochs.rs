@@ -113,7 +113,7 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// `round` is the round trip that ended with this observed, `peak_segs` the largest flight of the
+    /// `round` is the round trip that ended with this observation, `peak_segs` the largest flight of the
     /// current one. Returns true if a reduction has completed, so that round trips must restart
     /// here: the current one still contains the old window.
     pub fn note(&mut self, observed: &Observation, round: Option<&Round>, peak_segs: f64) -> bool {

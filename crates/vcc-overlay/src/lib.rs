@@ -6,7 +6,7 @@
 //! contradictory signs is [`Class::Unknown`]; so is one that fills the window that it is shown,
 //! because its behaviour is then that of the window.
 //!
-//! No I/O, no clock, no BPF: the same looks give the same guess.
+//! No I/O, no clock, no BPF: the same observations give the same guess.
 
 mod cubic;
 mod dips;

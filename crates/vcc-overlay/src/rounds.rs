@@ -34,7 +34,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Returns the round trip that ended with this observed.
+    /// Returns the round trip that ended with this observation.
     pub fn note(&mut self, observed: &Observation) -> Option<Round> {
         let Some(last) = self.last.replace(*observed) else {
             self.begin(observed);
@@ -73,7 +73,7 @@ impl Rounds {
         Some(round)
     }
 
-    /// Starts a new round trip with this observed and discards the current one.
+    /// Starts a new round trip with this observation and discards the current one.
     pub fn restart(&mut self, observed: &Observation) {
         self.begin(observed);
     }

@@ -21,7 +21,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks must be in order of time.
+    /// Observations must be in order of time.
     pub fn note(&mut self, observed: &Observation) {
         let round = self.rounds.note(observed);
         if self.epochs.note(observed, round.as_ref(), self.rounds.peak_segs()) {

@@ -15,8 +15,10 @@ use vcc_port::{AttachOptions, Detour, Netns, Port};
 use vcc_testing::{accept_detours, ip, isolated};
 use vcc_vhost::{RelayServer, Server, Tap};
 
-use crate::bed::without_offloads;
-use crate::bed::{GUEST, PEER, accept, eventually, inside, listener, netns, set, set_native, tap};
+use crate::bed::{
+    GUEST, PEER, accept, eventually, inside, listener, netns, set, set_native, tap,
+    without_offloads,
+};
 use crate::download::{self, Download, Link};
 use crate::path::{Bottleneck, Path, Sent};
 use crate::stack::start;
