@@ -27,10 +27,10 @@ pub fn guest() -> Netns {
     let guest = Netns::create().expect("a namespace");
     ip(&format!("link add port type veth peer name guest netns {}", guest.path()));
     ip("address add 192.0.2.2/24 dev port");
-    ip("link set port up");
+    up_without_link_local("port");
     let configured = guest.inside(|| {
         ip("address add 192.0.2.1/24 dev guest");
-        ip("link set guest up");
+        up_without_link_local("guest");
     });
     configured.expect("inside");
     guest
@@ -41,15 +41,22 @@ pub fn guest() -> Netns {
 pub fn add_second_device(guest: &Netns) {
     ip(&format!("link add second type veth peer name guest2 netns {}", guest.path()));
     ip("address add 198.51.100.2/24 dev second");
-    ip("link set second up");
+    up_without_link_local("second");
     accept_detours();
     let configured = guest.inside(|| {
         ip("address add 198.51.100.1/24 dev guest2");
-        ip("link set guest2 up");
+        up_without_link_local("guest2");
         ip("route add 203.0.113.1 via 198.51.100.2 dev guest2 src 192.0.2.1");
         accept_detours();
     });
     configured.expect("inside");
+}
+
+/// Sets a device up that sends nothing by itself: without a link-local address it neither looks for duplicates of
+/// it nor for routers (RFC 4862, 5.4; RFC 4861, 6.3.7).
+pub fn up_without_link_local(device: &str) {
+    ip(&format!("link set {device} addrgenmode none"));
+    ip(&format!("link set {device} up"));
 }
 
 /// Takes packets also by devices that do not lead to their senders.

@@ -12,7 +12,9 @@ mod skip;
 pub mod tun;
 mod wait;
 
-pub use host::{accept_detours, add_second_device, guest, ip, isolated, on_a_host, tc};
+pub use host::{
+    accept_detours, add_second_device, guest, ip, isolated, on_a_host, tc, up_without_link_local,
+};
 pub use open_vswitch::OpenVSwitch;
 pub use process::process_status;
 pub use skip::{can_attach, skip};

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use libbpf_rs::MapHandle;
 use vcc_engine::{Params, sys};
-use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host};
+use vcc_testing::{can_attach, eventually, ip, isolated, on_a_host, up_without_link_local};
 
 use super::*;
 use crate::{AttachOptions, Datapath, SharedPolicy, Trace, bpffs, counters};
@@ -35,8 +35,7 @@ const PORT: &str = "port";
 fn veth() {
     ip("link add port type veth peer name guest");
     for end in ["port", "guest"] {
-        ip(&format!("link set {end} addrgenmode none"));
-        ip(&format!("link set {end} up"));
+        up_without_link_local(end);
     }
 }
 
