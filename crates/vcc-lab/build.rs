@@ -3,7 +3,7 @@
 
 #[path = "src/sources/code.rs"]
 mod code;
-#[path = "src/sources/digest.rs"]
+#[path = "../vcc-results/src/digest.rs"]
 mod digest;
 #[path = "src/sources/kinds.rs"]
 mod kinds;

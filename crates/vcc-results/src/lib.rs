@@ -4,6 +4,7 @@
 //! valid, [`report`] judges the numbers and renders them. Nothing here starts a guest or loads BPF,
 //! so results can be read and rendered on any machine.
 
+pub mod digest;
 mod error;
 pub mod measure;
 pub mod report;

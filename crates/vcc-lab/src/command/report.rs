@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use vcc_command::output;
-use vcc_results::report::{Known, Report, Results, Sources, read_results, record, render_page};
+use vcc_results::report::{
+    Known, Recorded, Repeated, Report, Results, Sources, confirm, read_results, record, render_page,
+};
 
 use crate::require_directory;
 
@@ -70,13 +72,25 @@ pub const RECORDS: &str = "results/data";
 /// Writes what has changed; a table that cannot be made is refused before anything is written.
 pub fn write_records(results: &Results) -> anyhow::Result<()> {
     require_checkout()?;
-    let experiments = vcc_lab::experiments();
-    let known = |id: &str| {
-        let it = experiments.iter().find(|it| it.id == id)?.clone();
-        let vcc_lab::Summary { backend, stack, claim, headline, .. } = it;
-        Some(Known { backend, stack, claim, headline })
-    };
-    let recorded = record(Path::new(""), results, &known)?;
+    write_recorded(&record(Path::new(""), results, &known)?)
+}
+
+/// Confirms the record of this name if its first runs are those of the repetition, or returns the cases of which they
+/// are not.
+pub fn write_confirmation(name: &str, repetition: &Report) -> anyhow::Result<Vec<String>> {
+    match confirm(Path::new(""), name, repetition, &known)? {
+        Repeated::Same(recorded) => write_recorded(&recorded).map(|()| Vec::new()),
+        Repeated::Differs(cases) => Ok(cases),
+    }
+}
+
+fn known(id: &str) -> Option<Known> {
+    let it = vcc_lab::experiments().into_iter().find(|it| it.id == id)?;
+    let vcc_lab::Summary { backend, stack, claim, headline, .. } = it;
+    Some(Known { backend, stack, claim, headline })
+}
+
+fn write_recorded(recorded: &Recorded) -> anyhow::Result<()> {
     recorded.left_out.iter().for_each(|text| output::complain(text));
     for (path, text) in &recorded.files {
         if fs::read_to_string(path).ok().as_ref() != Some(text) {

@@ -58,6 +58,9 @@ fn check_expectation<K: Kind>(
     if let Some(spread) = expectation.spread.filter(|spread| !(0.0..=1.0).contains(spread)) {
         return Err(format!("spread {spread} is not within 0 and 1"));
     }
+    if expectation.paper_quotient.is_some() && expectation.relative_to.is_none() {
+        return Err("paper_quotient needs relative_to, the case that it is a quotient with".into());
+    }
     match &expectation.relative_to {
         Some(name) if *name == case.name => Err(format!("'{name}' is compared with itself")),
         Some(name) => check_metric(resolved, named(resolved, name)?, metric),

@@ -345,6 +345,10 @@ fn errors_say_where_and_what() {
         ("guests.ecn.edge_delay_us = 2000000", "guests.ecn.edge_delay_us: 2000000 is not within"),
         ("expect.ratio = { min = 2, max = 1 }", "cases[0].expect.ratio: min 2 is above max 1"),
         ("expect.ratio.spread = 25", "cases[0].expect.ratio: spread 25 is not within 0 and 1"),
+        (
+            "expect.ratio.paper_quotient = 1",
+            "cases[0].expect.ratio: paper_quotient needs relative_to",
+        ),
         ("expect.ratio.relative_to = \"x\"", "cases[0].expect.ratio: there is no case 'x'"),
     ] {
         let error = refused(&format!("{SMALL}{more}\n"));

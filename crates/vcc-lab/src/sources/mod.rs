@@ -1,8 +1,6 @@
 //! The sources that figures depend on, as they were when this program was built. The build script
 //! makes their digests, with the files of this directory.
 
-mod digest;
-
 #[cfg(test)]
 mod code;
 #[cfg(test)]
@@ -10,7 +8,7 @@ mod kinds;
 #[cfg(test)]
 mod workspace;
 
-use digest::Digest;
+use vcc_results::digest;
 use vcc_results::report::Sources;
 
 /// Of each kind of measurement, the parts that it depends on and their digests.
@@ -36,6 +34,15 @@ impl Kind {
     }
 }
 
+/// Parts that decide which runs an experiment has, what is measured of them, and how it is judged: equal runs do not
+/// show that these are as before.
+const UNREPEATED: [&str; 3] = ["experiment", "vcc-lab/runs", "vcc-results"];
+
+/// Whether equal runs show that a change of these parts has changed no figure.
+pub fn can_be_confirmed<'a>(mut changed: impl Iterator<Item = &'a str>) -> bool {
+    changed.all(|part| !UNREPEATED.contains(&part))
+}
+
 /// Those of `vcc-lab bench NAME`.
 pub fn of_bench(name: &str) -> Sources {
     sources_of(&format!("bench-{name}"))
@@ -57,7 +64,7 @@ fn sources_of(kind: &str) -> Sources {
 const WORDS: [&str; 7] = ["title", "paper", "scale", "claim", "headline", "in_short", "plot"];
 
 fn of_file(text: &str) -> String {
-    let mut digest = Digest::new();
+    let mut digest = digest::Digest::default();
     match text.parse::<toml::Table>() {
         Ok(mut table) => {
             WORDS.iter().for_each(|key| drop(table.remove(*key)));
@@ -85,6 +92,14 @@ mod tests {
         assert!(has(Kind::Live, "datapath") && !has(Kind::Live, "vcc-domain"));
         assert!(has(Kind::Virtual, "vcc-domain") && !has(Kind::Virtual, "datapath"));
         assert!(has(Kind::Machines, "vcc-vhost") && has(Kind::Wire, "experiment"));
+        assert!(UNREPEATED.iter().all(|part| has(Kind::Virtual, part)));
+    }
+
+    #[test]
+    fn a_change_of_what_is_measured_cannot_be_confirmed_by_equal_runs() {
+        assert!(can_be_confirmed(["engine", "vcc-domain"].into_iter()));
+        assert!(!can_be_confirmed(["engine", "vcc-results"].into_iter()));
+        assert!(!can_be_confirmed(["experiment"].into_iter()));
     }
 
     #[test]

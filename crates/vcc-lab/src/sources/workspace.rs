@@ -78,7 +78,7 @@ impl Workspace {
                 }
             }
         }
-        let mut digest = Digest::new();
+        let mut digest = Digest::default();
         let mut tests: Vec<PathBuf> = Vec::new();
         let mut kept = Vec::new();
         for path in files {

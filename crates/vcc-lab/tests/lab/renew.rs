@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
+use vcc_testing::can_attach;
 
 use crate::runs::folder;
 use crate::{CommandOutput, command};
@@ -61,6 +62,67 @@ fn what_is_stale_is_measured_again_and_then_current() {
     assert!(page.contains("`vcc-lab bench domain --repeat 1`"), "as it was measured: {page}");
     let printed = in_checkout(&root, "renew --only bench-domain").well();
     assert!(printed.ends_with("renewed: 0; left to renew: nothing\n"), "{printed}");
+}
+
+/// The standard output of a success; the other has the progress of runs.
+fn ended(output: CommandOutput) -> String {
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+    output.stdout
+}
+
+/// An experiment in virtual time whose runs are short.
+const VIRTUAL: &str = "pvtcp-fig9";
+
+#[test]
+fn equal_first_runs_confirm_a_record_and_others_do_not() {
+    if !can_attach() {
+        return;
+    }
+    let root = folder("renew-confirmed");
+    for directory in ["results/data", "docs/results"] {
+        fs::create_dir_all(root.join(directory)).expect("a folder");
+    }
+    fs::write(root.join("README.md"), "").expect("written");
+    ended(in_checkout(&root, &format!("run {VIRTUAL} --runs 1 --record")));
+    let path = root.join(format!("results/data/{VIRTUAL}.json"));
+    let read =
+        || -> Value { serde_json::from_slice(&fs::read(&path).expect("a record")).expect("JSON") };
+    let renewed = |change: &dyn Fn(&mut Value)| {
+        let mut record = read();
+        change(&mut record);
+        fs::write(&path, record.to_string()).expect("written");
+        ended(in_checkout(&root, &format!("renew --only {VIRTUAL}")))
+    };
+    let measured = read();
+    assert!(measured["fingerprints"].as_object().is_some_and(|all| all.len() == 5), "{measured}");
+
+    let printed = renewed(&|record| record["sources"]["vcc-domain"] = "0123456789ab".into());
+    assert!(printed.contains("repeating: pvtcp-fig9: stale (vcc-domain);"), "{printed}");
+    assert!(printed.ends_with("renewed: 1; left to renew: nothing\n"), "{printed}");
+    let mut confirmed = read();
+    let by = confirmed.as_object_mut().expect("an object").remove("confirmed").expect("confirmed");
+    assert_eq!(by["vcc_version"], measured["vcc_version"]);
+    assert_eq!(confirmed, measured, "the rest is as it was measured");
+    let page = fs::read_to_string(root.join(format!("docs/results/{VIRTUAL}.md"))).expect("a page");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        page.contains("The first run of each case was the same, in its frames and figures,"),
+        "{page}"
+    );
+
+    let printed = renewed(&|record| {
+        record["sources"]["vcc-domain"] = "0123456789ab".into();
+        record["fingerprints"]["tcp-1-1"] = "0123456789ab".into();
+    });
+    let why =
+        "pvtcp-fig9: not confirmed, so all runs are measured: the first runs of tcp-1-1 differ\n";
+    assert!(
+        printed.contains(why) && printed.contains("\nrenewing: pvtcp-fig9: stale"),
+        "{printed}"
+    );
+    let again = read();
+    assert_eq!(again["fingerprints"], measured["fingerprints"]);
+    assert!(again.get("confirmed").is_none(), "{again}");
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub struct Expectation {
     /// The bounds are for the quotient with the same metric of this case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
+    /// The paper's own quotient of the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper_quotient: Option<f64>,
     /// Each run lies within this share of the median: one of ten that stalls changes no median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,

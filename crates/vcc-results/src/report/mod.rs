@@ -23,7 +23,7 @@ mod verdict;
 mod when;
 
 pub use bench::BenchReport;
-pub use checkout::{Recorded, record};
+pub use checkout::{Recorded, Repeated, confirm, record};
 pub use expectation::{Bounds, Expectation};
 pub use figure::{Figure, Placed, Plot, PlotKind};
 pub use headline::Headline;
@@ -33,7 +33,7 @@ pub use origin::Machine;
 pub use outcome::Outcome;
 pub use page::render_page;
 pub use read::{ResultFile, Results, read_results};
-pub use record::{Folder, Known, Record};
+pub use record::{Confirmation, Folder, Known, Record};
 pub use series::Series;
 pub use sources::{Age, Sources};
 pub use study::{Conditions, Study};

@@ -2,7 +2,7 @@
 
 use super::numbers::{certainty, number};
 use super::outcome::{Outcome, verdicts, why_figures_only};
-use super::{CaseReport, Judgement, Report, Verdict};
+use super::{CaseReport, Judgement, MetricReport, Report, Verdict, verdict};
 use crate::result::Backend;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -96,11 +96,17 @@ fn case_rows(case: &CaseReport) -> Vec<Vec<String>> {
             number(metric.median),
             number(metric.min),
             number(metric.max),
-            metric.paper.map(number).unwrap_or_default(),
+            paper(metric, verdict),
             verdict.map(judgement).unwrap_or_default(),
         ]
     });
     rows.collect()
+}
+
+fn paper(metric: &MetricReport, verdict: Option<&Verdict>) -> String {
+    let quotient = verdict.and_then(|it| it.paper_quotient);
+    let other = verdict.and_then(|it| it.relative_to.as_deref());
+    verdict::of_paper(metric.paper, quotient, other)
 }
 
 fn judgement(verdict: &Verdict) -> String {

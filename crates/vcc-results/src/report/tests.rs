@@ -38,6 +38,7 @@ pub(super) fn report(valid: bool, reproduced: bool) -> Report {
         min: None,
         max: Some(0.2),
         relative_to: None,
+        paper_quotient: None,
         spread: None,
     };
     let case = CaseReport {

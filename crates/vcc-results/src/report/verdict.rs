@@ -20,6 +20,9 @@ pub struct Verdict {
     pub max: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
+    /// The paper's quotient with that case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper_quotient: Option<f64>,
     /// How far each run may be from the median, as a share of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
@@ -102,7 +105,18 @@ impl Bench<'_> {
         };
         let value = value.filter(|value| value.is_finite());
         let metric = metric.into();
-        Some(Verdict { metric, judgement, value, reach, min, max, relative_to, spread })
+        let paper_quotient = expectation.paper_quotient;
+        Some(Verdict {
+            metric,
+            judgement,
+            value,
+            reach,
+            min,
+            max,
+            relative_to,
+            paper_quotient,
+            spread,
+        })
     }
 }
 
@@ -144,6 +158,13 @@ fn judgement(
     } else {
         Judgement::Holds
     }
+}
+
+/// The paper's figure and its quotient with another case, as far as it gives them; `other` names that case.
+pub(super) fn of_paper(figure: Option<f64>, quotient: Option<f64>, other: Option<&str>) -> String {
+    let quotient = quotient.zip(other).map(|(it, other)| format!("{} times {other}", number(it)));
+    let parts = [figure.map(number), quotient];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl Verdict {

@@ -33,6 +33,7 @@ pub fn remaining(due: &[&Item]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::item::Step;
     use super::*;
     use crate::time::Time;
 
@@ -43,6 +44,7 @@ mod tests {
             age: None,
             outcome: None,
             time,
+            step: Step::Measure,
             is_virtual: false,
         }
     }

@@ -19,8 +19,18 @@ pub struct Item {
     /// None if there is no record.
     pub age: Option<Age>,
     pub outcome: Option<Outcome>,
+    /// Of its next step: a repetition of the first runs, if one can confirm the record, or all runs.
     pub time: Time,
+    pub step: Step,
     pub is_virtual: bool,
+}
+
+/// How a record is made current again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// By a repetition of the first run of each case, which shows that newer code changes nothing.
+    Confirm,
+    Measure,
 }
 
 impl Item {
@@ -33,15 +43,21 @@ impl Item {
     }
 }
 
-/// All records of a folder, then what has none. And why a record is left out.
-pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
+/// All records of a folder, then what has none. And why a record is left out. `may_confirm` has the names of records
+/// that a repetition may confirm.
+pub fn all(
+    records: &Path,
+    may_confirm: &dyn Fn(&str) -> bool,
+) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
     let folder = Folder::read(records)?;
     let (mut items, mut left_out) = (Vec::new(), Vec::new());
     let mut recorded = BTreeSet::new();
     for (name, record) in folder.records() {
         recorded.insert(record.experiment.as_str());
         match vcc_lab::load(&record.experiment) {
-            Ok(experiment) => items.push(of_record(name, record, &experiment)),
+            Ok(experiment) => {
+                items.push(of_record(name, record, &experiment, may_confirm(name)));
+            }
             Err(error) => left_out.push(format!("{name}: cannot be renewed: {error}")),
         }
     }
@@ -54,6 +70,7 @@ pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
                 age: None,
                 outcome: None,
                 time: Time::expected(None, summary.backend, experiment.scheduled_s(None)),
+                step: Step::Measure,
                 is_virtual: summary.backend == Backend::Virtual,
             });
         }
@@ -63,20 +80,34 @@ pub fn all(records: &Path) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
     Ok((items, left_out))
 }
 
-fn of_record(name: &str, record: &Record, experiment: &Experiment) -> Item {
+fn of_record(name: &str, record: &Record, experiment: &Experiment, may_confirm: bool) -> Item {
     // The experiment may have been read from a file that is elsewhere now.
     let options = record.arguments().skip(2).map(str::to_owned);
     let now = experiment.sources(record.backend);
+    let age = Age::between(&record.sources, &now);
+    let can_be_confirmed = match &age {
+        Age::Stale(parts) => sources::can_be_confirmed(parts.iter().map(String::as_str)),
+        Age::Current | Age::Unknown => false,
+    };
+    let step = match may_confirm && can_be_confirmed && record.has_fingerprints() {
+        true => Step::Confirm,
+        false => Step::Measure,
+    };
+    let runs = match step {
+        Step::Confirm => 1,
+        Step::Measure => record.runs,
+    };
     Item {
         name: name.into(),
         arguments: ["run".into(), record.experiment.clone()].into_iter().chain(options).collect(),
-        age: Some(Age::between(&record.sources, &now)),
+        age: Some(age),
         outcome: Some(record.outcome),
         time: Time::expected(
-            record.wall_s,
+            record.wall_s.map(|all_s| all_s * f64::from(runs) / f64::from(record.runs)),
             record.backend,
-            experiment.scheduled_s(Some(record.runs)),
+            experiment.scheduled_s(Some(runs)),
         ),
+        step,
         is_virtual: record.backend == Backend::Virtual,
     }
 }
@@ -92,6 +123,7 @@ fn of_bench(name: &str, report: Option<&BenchReport>) -> Item {
             Some(seconds) => Time::Measured(seconds),
             None => Time::Unknown { virtual_s: 0.0 },
         },
+        step: Step::Measure,
         is_virtual: false,
     }
 }
@@ -103,7 +135,7 @@ mod tests {
     #[test]
     fn all_without_a_record_has_never_been_run() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (items, left_out) = all(folder.path()).expect("items");
+        let (items, left_out) = all(folder.path(), &|_| true).expect("items");
         assert!(left_out.is_empty() && items.iter().all(Item::is_due));
         let find = |name: &str| items.iter().find(|it| it.name == name).expect("an item");
         let live = find("vcc-fig11");

@@ -13,7 +13,7 @@ use vcc_command::signals::Signals;
 use vcc_results::report::read_results;
 
 use super::item::Item;
-use crate::report::write_records;
+use crate::report::{write_confirmation, write_records};
 
 /// How often a child is looked at.
 const POLL_MS: libc::c_int = 200;
@@ -22,6 +22,16 @@ pub enum End {
     Interrupted,
     /// With what; a record may have been written or not.
     Exited(String),
+}
+
+/// What a repetition has shown.
+pub enum Confirmed {
+    Interrupted,
+    /// With what.
+    Failed(String),
+    Same,
+    /// In these cases.
+    Differs(Vec<String>),
 }
 
 pub struct Runner {
@@ -38,6 +48,23 @@ impl Runner {
             signals: Signals::block().context("cannot watch for Ctrl-C")?,
             results: results.map(Into::into),
             temporary: tempfile::tempdir().context("cannot create a temporary directory")?,
+        })
+    }
+
+    /// Repeats the first run of each case of a record.
+    pub fn confirm(&self, item: &Item) -> anyhow::Result<Confirmed> {
+        let json = self.temporary.path().join(format!("{}.json", item.name));
+        let mut command = Command::new(env::current_exe()?);
+        command.args(without_runs(&item.arguments)).args(["--runs", "1", "--json"]).arg(&json);
+        let Some(status) = self.status(&mut command)? else { return Ok(Confirmed::Interrupted) };
+        // It ends with an error also if a run is not valid, which is a difference.
+        let Ok(results) = read_results(&[json]) else {
+            return Ok(Confirmed::Failed(status.to_string()));
+        };
+        let differing = write_confirmation(&item.name, &results.files[0].report)?;
+        Ok(match differing.is_empty() {
+            true => Confirmed::Same,
+            false => Confirmed::Differs(differing),
         })
     }
 
@@ -102,6 +129,13 @@ impl Runner {
     }
 }
 
+/// Arguments of `vcc-lab run` without `--runs N`.
+fn without_runs(arguments: &[String]) -> impl Iterator<Item = &String> {
+    let is_runs = |at: usize| arguments.get(at).is_some_and(|it| it == "--runs");
+    let kept = move |at: &usize| !is_runs(*at) && !at.checked_sub(1).is_some_and(is_runs);
+    (0..arguments.len()).filter(kept).map(|at| &arguments[at])
+}
+
 fn end(status: Option<ExitStatus>) -> End {
     status.map_or(End::Interrupted, |status| End::Exited(status.to_string()))
 }
@@ -111,4 +145,24 @@ fn end_child(child: &mut Child) -> io::Result<()> {
     // SAFETY: a plain system call, at a child that has not been waited for.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
     child.wait().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repetition_has_all_options_but_the_number_of_runs() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (given, kept) in [
+            ("run x --runs 11 --stack modern", "run x --stack modern"),
+            ("run x --seed 3 --runs 11", "run x --seed 3"),
+            ("run x", "run x"),
+        ] {
+            assert_eq!(
+                without_runs(&words(given)).collect::<Vec<_>>(),
+                words(kept).iter().collect::<Vec<_>>()
+            );
+        }
+    }
 }

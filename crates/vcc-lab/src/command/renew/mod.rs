@@ -2,7 +2,7 @@ mod choice;
 mod item;
 mod measurement;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ use vcc_results::report::{Outcome, Results, matches_pattern};
 use crate::report;
 use crate::run::NOT_REPRODUCED;
 use choice::{next, remaining};
-use item::Item;
-use measurement::{End, Runner};
+use item::{Item, Step};
+use measurement::{Confirmed, End, Runner};
 
 /// Measure again what is older than the code that it depends on
 ///
@@ -26,6 +26,9 @@ use measurement::{End, Runner};
 /// no difference. Renews stale figures and measures experiments and benchmarks that have none, one
 /// after another, shortest first, and records each at once. So it can be interrupted at any time:
 /// only the measurement that was running is lost, and the next call continues with it.
+///
+/// Of a record in virtual time, the first run of each case is repeated first: if its frames and figures
+/// are the same, newer code has changed nothing, and the record is confirmed instead of measured again.
 ///
 /// Each is measured by the command that its record names, or without options if there is no record.
 /// Let the machine idle meanwhile, except for experiments in virtual time.
@@ -52,6 +55,10 @@ pub struct Arguments {
     #[arg(long, value_name = "PATTERN")]
     except: Vec<String>,
 
+    /// Measure all runs of each, also where a repetition of the first ones could confirm the record
+    #[arg(long)]
+    all_runs: bool,
+
     /// Only experiments in virtual time, for which the machine need not idle
     #[arg(long = "virtual")]
     in_virtual_time: bool,
@@ -63,7 +70,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     report::require_checkout()?;
-    let (items, left_out) = selected(arguments)?;
+    let (items, left_out) = selected(arguments, &BTreeSet::new())?;
     left_out.iter().for_each(|text| output::complain(text));
     if arguments.list {
         list(&items);
@@ -77,8 +84,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     renew(arguments)
 }
 
-fn selected(arguments: &Arguments) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
-    let (mut items, left_out) = item::all(Path::new(report::RECORDS))?;
+/// `changed` has the names of records that a repetition has not confirmed.
+fn selected(
+    arguments: &Arguments,
+    changed: &BTreeSet<String>,
+) -> anyhow::Result<(Vec<Item>, Vec<String>)> {
+    let may_confirm = |name: &str| !arguments.all_runs && !changed.contains(name);
+    let (mut items, left_out) = item::all(Path::new(report::RECORDS), &may_confirm)?;
     let known = |pattern: &&String| items.iter().any(|it| matches_pattern(pattern, &it.name));
     if let Some(pattern) = arguments.only.iter().find(|pattern| !known(pattern)) {
         bail!(
@@ -111,8 +123,9 @@ fn renew(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let runner = Runner::new(arguments.results.as_deref())?;
     // Why each that was measured is not renewed, should it not be.
     let mut tried: BTreeMap<String, String> = BTreeMap::new();
+    let mut changed: BTreeSet<String> = BTreeSet::new();
     loop {
-        let (items, _) = selected(arguments)?;
+        let (items, _) = selected(arguments, &changed)?;
         let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
         let untried = |it: &&Item| it.is_due() && !tried.contains_key(&it.name);
         let due: Vec<&Item> = items.iter().filter(untried).collect();
@@ -120,12 +133,34 @@ fn renew(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             return Ok(conclude(&items, &tried, &due));
         };
         let (name, state) = (&item.name, item.state());
+        if item.step == Step::Confirm {
+            output::say(&format!("repeating: {name}: {state}; to renew: {}\n", remaining(&due)));
+            let repeated = runner.confirm(item).with_context(|| format!("cannot repeat {name}"))?;
+            let why = match repeated {
+                Confirmed::Interrupted => interrupted(name)?,
+                Confirmed::Same => {
+                    tried.insert(name.clone(), "equal first runs".into());
+                    continue;
+                }
+                Confirmed::Differs(cases) => {
+                    format!("the first runs of {} differ", cases.join(", "))
+                }
+                Confirmed::Failed(status) => format!("the repetition ended with {status}"),
+            };
+            output::say(&format!("{name}: not confirmed, so all runs are measured: {why}\n"));
+            changed.insert(name.clone());
+            continue;
+        }
         output::say(&format!("renewing: {name}: {state}; to renew: {}\n", remaining(&due)));
         match runner.measure(item).with_context(|| format!("cannot renew {name}"))? {
-            End::Interrupted => bail!("interrupted: `vcc-lab renew` continues with {name}"),
+            End::Interrupted => interrupted(name)?,
             End::Exited(status) => tried.insert(name.clone(), status),
         };
     }
+}
+
+fn interrupted<T>(name: &str) -> anyhow::Result<T> {
+    bail!("interrupted: `vcc-lab renew` continues with {name}")
 }
 
 /// Reports what has failed, what speaks against the expectations and what is left.

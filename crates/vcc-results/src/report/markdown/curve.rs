@@ -14,7 +14,7 @@ pub fn is_in_curve(record: &Record, row: &Row) -> bool {
             other.judged.as_ref().is_some_and(|it| it.relative_to.as_ref() == Some(&row.case))
         })
     };
-    record.curve.is_some() && row.judged.is_none() && row.paper.is_none() && !is_base()
+    record.curve.is_some() && row.judged.is_none() && !row.has_paper() && !is_base()
 }
 
 /// A sentence, and a table per panel.

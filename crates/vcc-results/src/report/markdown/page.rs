@@ -46,7 +46,7 @@ fn cells(row: &Row) -> Vec<String> {
         code(&row.case),
         figure(row),
         row.runs.to_string(),
-        row.paper.map(number).unwrap_or_default(),
+        paper(row),
         row.judged.as_ref().map(required).unwrap_or_default(),
         row.judged.as_ref().map(judgement).unwrap_or_default(),
     ]
@@ -62,6 +62,13 @@ pub fn figure(row: &Row) -> String {
         return median;
     }
     format!("{median} ({least} to {greatest})")
+}
+
+/// `0.142`, or `0.780 times native` where the paper's figure is a quotient.
+pub fn paper(row: &Row) -> String {
+    let judged = row.judged.as_ref();
+    let other = judged.and_then(|it| it.relative_to.as_deref()).map(code);
+    verdict::of_paper(row.paper, judged.and_then(|it| it.paper_quotient), other.as_deref())
 }
 
 pub fn required(it: &Judged) -> String {
@@ -105,11 +112,20 @@ fn origin(record: &Record) -> String {
         (first, last) if last > first => format!("seeds {first} to {last}"),
         (first, _) => format!("seed {first}"),
     };
+    let confirmed = record.confirmed.as_ref().map(|it| {
+        format!(
+            ". The first run of each case was the same, in its frames and figures, with {} on {}.",
+            build(it.vcc_version.as_deref()),
+            it.measured
+        )
+    });
+    let unit = if *runs == 1 { "run" } else { "runs" };
     format!(
-        "Measured on {measured} with {}: {runs} runs of {measured_s} s per case, {backend}, stack \
-         {stack}, {seeds}; {}. {}",
+        "Measured on {measured} with {}: {runs} {unit} of {measured_s} s per case, {backend}, stack \
+         {stack}, {seeds}; {}. {}{}",
         build(record.vcc_version.as_deref()),
         machine(&record.kernel, record.cpus),
         code(&record.command),
+        confirmed.unwrap_or_default(),
     )
 }

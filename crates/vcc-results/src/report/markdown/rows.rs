@@ -2,9 +2,8 @@
 
 use super::document::{Row, Table};
 use super::origin::build;
-use super::page::{figure, judgement, required};
+use super::page::{figure, judgement, paper, required};
 use super::text::{code, line, row, table};
-use crate::report::numbers::number;
 use crate::report::record::Record;
 use crate::report::when::day;
 
@@ -59,7 +58,7 @@ pub fn cells(spec: &Row, record: &Record) -> Result<Vec<String>, String> {
     let judged = last.and_then(|row| row.judged.as_ref());
     let mut cells = vec![line(&spec.label)];
     cells.extend(rows.into_iter().map(|(text, _)| text));
-    cells.push(last.and_then(|row| row.paper).map(number).unwrap_or_default());
+    cells.push(last.map(paper).unwrap_or_default());
     cells.push(judged.map(required).unwrap_or_default());
     cells.push(judged.map(judgement).unwrap_or_default());
     cells.push(format!(

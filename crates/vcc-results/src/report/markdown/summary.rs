@@ -1,6 +1,6 @@
 //! The table of all results: a row for each record, with the figure that decides it.
 
-use super::page::figure;
+use super::page::{figure, paper};
 use super::text::{code, line, table};
 use crate::report::numbers::number;
 use crate::report::record::{Known, Record, Row};
@@ -44,7 +44,7 @@ fn row(name: &str, record: &Record, known: Option<Known>) -> Vec<String> {
         format!("[{}](results/{name}.md)", code(name)),
         line(claim.as_deref().unwrap_or(&record.title)),
         figure.unwrap_or_default(),
-        row.and_then(|row| row.paper).map(number).unwrap_or_default(),
+        row.map(paper).unwrap_or_default(),
         row.map_or_else(|| "no valid run".into(), here),
         outcome(record.outcome).into(),
         day(&record.measured).to_owned(),
@@ -76,7 +76,7 @@ fn outcome(outcome: Outcome) -> &'static str {
 /// the first with the paper's figure; else the first.
 fn first(record: &Record) -> Option<&Row> {
     let has_vcc = |row: &Row| row.case == "with" || row.case.starts_with("with-");
-    let rank = |row: &Row| match (row.judged.is_some(), row.paper.is_some(), has_vcc(row)) {
+    let rank = |row: &Row| match (row.judged.is_some(), row.has_paper(), has_vcc(row)) {
         (true, true, true) => 0,
         (true, true, false) => 1,
         (true, false, true) => 2,

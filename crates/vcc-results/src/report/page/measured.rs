@@ -2,6 +2,7 @@
 
 use crate::report::numbers::{number, reach};
 use crate::report::outcome::expected_metrics;
+use crate::report::verdict::of_paper;
 use crate::report::{CaseReport, Judgement, MetricReport, Report, Verdict};
 use maud::{Markup, html};
 
@@ -73,7 +74,11 @@ fn row(case: &CaseReport, name: &str, judged: bool) -> Markup {
                 @if judged {
                     td.number { @if let Some(metric) = metric { (of_all_runs(metric)) } }
                     td.number {
-                        @if let Some(paper) = metric.and_then(|it| it.paper) { (number(paper)) }
+                        (of_paper(
+                            metric.and_then(|it| it.paper),
+                            verdict.and_then(|it| it.paper_quotient),
+                            verdict.and_then(|it| it.relative_to.as_deref()),
+                        ))
                     }
                     (judgement(verdict))
                 }

@@ -1,7 +1,7 @@
 //! The folder of all records.
 
 use super::{Record, files_in, json, unreadable};
-use crate::report::{BenchReport, Results, order};
+use crate::report::{BenchReport, Report, Results, order};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,6 +63,17 @@ impl Folder {
             names.push(format!("{BENCH}{}", bench.name()));
         }
         (names, left_out)
+    }
+
+    /// Marks a record as confirmed by a repetition of its first runs, which is the same. There must be one of this
+    /// name.
+    pub(in crate::report) fn confirm(&mut self, name: &str, repetition: &Report) {
+        let record = self.records.get_mut(name).expect("a record of this name");
+        record.confirm(repetition);
+    }
+
+    pub fn record(&self, name: &str) -> Option<&Record> {
+        self.records.get(name)
     }
 
     /// `ID` for the first conditions that an experiment was recorded under, `ID-BACKEND-STACK` for

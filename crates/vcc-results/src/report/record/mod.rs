@@ -3,11 +3,13 @@
 //! A record is a small file, `results/data/ID.json`, of which the tables of the documentation are
 //! made.
 
+mod confirmation;
 mod files;
 mod folder;
 mod json;
 mod known;
 
+pub use confirmation::Confirmation;
 pub(in crate::report) use files::{files_in, unreadable};
 pub use folder::Folder;
 pub use known::Known;
@@ -57,6 +59,12 @@ pub struct Record {
     pub measured_s: f64,
     pub first_seed: u64,
     pub last_seed: u64,
+    /// In virtual time, of each case the fingerprint of its first valid run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fingerprints: BTreeMap<String, String>,
+    /// The first runs were the same with the code of [`Self::sources`], which is newer than the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmation>,
     /// Definition of each metric.
     pub definitions: BTreeMap<String, String>,
     /// By metric, those with an expectation first, and by case.
@@ -102,6 +110,9 @@ pub struct Judged {
     /// The bounds are for the quotient with this case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative_to: Option<String>,
+    /// The paper's quotient with that case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper_quotient: Option<f64>,
     /// How far each run may be from the median, as a share of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
@@ -152,6 +163,8 @@ impl Record {
             measured_s: schedule.measured_s,
             first_seed: report.seed,
             last_seed: runs.map(|run| run.seed).max().unwrap_or(report.seed),
+            fingerprints: confirmation::fingerprints(report),
+            confirmed: None,
             definitions: report.definitions.clone(),
             rows: rows.collect(),
             curve: curve(report),
@@ -171,7 +184,7 @@ impl Record {
             if !all.contains(&name) {
                 all.push(name);
             }
-            if (row.judged.is_some() || row.paper.is_some()) && !expected.contains(&name) {
+            if (row.judged.is_some() || row.has_paper()) && !expected.contains(&name) {
                 expected.push(name);
             }
         }
@@ -184,6 +197,13 @@ impl Record {
 
     pub(in crate::report) fn has_case(&self, case: &str) -> bool {
         self.rows.iter().any(|row| row.case == case)
+    }
+}
+
+impl Row {
+    /// Whether the paper gives a figure, or a quotient with another case.
+    pub(in crate::report) fn has_paper(&self) -> bool {
+        self.paper.is_some() || self.judged.as_ref().is_some_and(|it| it.paper_quotient.is_some())
     }
 }
 
@@ -215,6 +235,7 @@ fn judged(verdict: &Verdict) -> Judged {
         min: verdict.min,
         max: verdict.max,
         relative_to: verdict.relative_to.clone(),
+        paper_quotient: verdict.paper_quotient,
         spread: verdict.spread,
         verdict: verdict.judgement,
         quotient: verdict.relative_to.as_ref().and(verdict.value).map(rounded),
@@ -234,7 +255,7 @@ fn curve(report: &Report) -> Option<Curve> {
 }
 
 /// To six digits, of which the pages show four: the rest is no figure of a median of a few runs.
-fn rounded(value: f64) -> f64 {
+pub(in crate::report) fn rounded(value: f64) -> f64 {
     let shown = format!("{value:.5e}").parse().unwrap_or(value);
     if value.abs() < 100_000.0 { shown } else { value.round() }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::tests::report;
 use crate::report::{ResultFile, Results};
+use crate::result::FrameLog;
 
 pub(in crate::report) fn results(reports: Vec<Report>) -> Results {
     let files = reports.into_iter().map(|report| ResultFile { path: "x.json".into(), report });
@@ -76,4 +77,55 @@ fn of_several_results_the_newest_is_recorded_and_a_part_is_not() {
         assert!(names.is_empty() && left_out[0].contains(why), "{left_out:?}");
     }
     assert_eq!(folder.records()[0].1.first_seed, 2);
+}
+
+/// One case, whose first valid run has this seed, these frames and this figure.
+fn ran(seed: u64, hash: &str, ratio: f64) -> Report {
+    let mut report = under(Backend::Virtual, 1);
+    let run = &mut report.cases[0].runs[0];
+    run.seed = seed;
+    run.frame_log = Some(FrameLog { frames: 7, hash: hash.into() });
+    run.metrics.insert("ratio".into(), ratio);
+    report
+}
+
+#[test]
+fn a_repetition_differs_by_seed_frames_or_figures() {
+    let record = Record::from_report(&ran(1, "ab", 0.1));
+    assert!(record.has_fingerprints());
+    let differing = |report: &Report| record.differing_cases(report);
+    assert!(differing(&ran(1, "ab", 0.1)).is_empty());
+    assert!(differing(&ran(1, "ab", 0.100_000_04)).is_empty(), "beyond the digits of a record");
+    for other in [ran(2, "ab", 0.1), ran(1, "ac", 0.1), ran(1, "ab", 0.100_01)] {
+        assert_eq!(differing(&other), ["without"]);
+    }
+    let mut more = ran(1, "ab", 0.1);
+    more.cases.push(more.cases[0].clone());
+    more.cases[1].name = "with".into();
+    assert_eq!(differing(&more), ["with"]);
+    let mut none = ran(1, "ab", 0.1);
+    none.cases[0].runs[0].valid = false;
+    assert_eq!(differing(&none), ["without"]);
+}
+
+#[test]
+fn runs_in_real_time_have_no_fingerprints() {
+    let live = Report { backend: Backend::Live, ..ran(1, "ab", 0.1) };
+    assert!(!Record::from_report(&live).has_fingerprints());
+}
+
+#[test]
+fn a_confirmed_record_has_the_sources_of_the_repetition() {
+    let mut folder = Folder::default();
+    folder.add(&results(vec![ran(1, "ab", 0.1)]));
+    let mut again = ran(1, "ab", 0.1);
+    again.sources = [("engine", "another")].into_iter().collect();
+    again.vcc_version = Some("0.1.0 (abc)".into());
+    folder.confirm("vcc-fig11", &again);
+    let record = folder.record("vcc-fig11").unwrap();
+    assert_eq!(record.sources, again.sources);
+    assert_eq!(record.vcc_version.as_deref(), Some("0.1.0 (2b0d7f4)"), "what measured it");
+    let text = json::text(record);
+    assert!(text.contains("\"confirmed\": {\n    \"measured\": "), "{text}");
+    assert_eq!(json::text(&json::parse(text.as_bytes()).unwrap()), text);
 }

@@ -6,11 +6,14 @@ pub struct Digest(u64);
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
-impl Digest {
-    pub fn new() -> Self {
+impl Default for Digest {
+    /// Of no line.
+    fn default() -> Self {
         Self(BASIS)
     }
+}
 
+impl Digest {
     /// Adds a line.
     pub fn add(&mut self, line: &str) {
         for byte in line.bytes().chain([b'\n']) {
@@ -32,7 +35,7 @@ mod tests {
     #[test]
     fn a_digest_depends_on_each_line_and_on_their_order() {
         let of = |lines: &[&str]| {
-            let mut digest = Digest::new();
+            let mut digest = Digest::default();
             lines.iter().for_each(|line| digest.add(line));
             digest.text()
         };
