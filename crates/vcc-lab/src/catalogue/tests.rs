@@ -18,6 +18,8 @@ fn check<K: Kind>(name: &str, source: &str) -> Experiment<K> {
         experiment::parse(name, source).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(format!("{}.toml", experiment.header.id), name);
     assert!(!experiment.header.paper.trim().is_empty());
+    let runs = experiment.schedule(false).runs;
+    assert!(runs >= 5, "{name}: verdicts of {runs} runs are less than 90 % sure");
     experiment
 }
 
