@@ -5,6 +5,7 @@ mod chaos;
 mod devices;
 mod domains;
 mod hostile;
+mod logging;
 mod recording;
 mod reloading;
 mod restarting;
