@@ -2,6 +2,7 @@
 
 mod asking;
 mod chaos;
+mod costing;
 mod devices;
 mod domains;
 mod hostile;
