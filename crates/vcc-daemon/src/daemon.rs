@@ -18,6 +18,7 @@ use crate::control::{self, Abuse};
 use crate::error::counted;
 use crate::heartbeat::Heartbeat;
 use crate::http::{self, Board};
+use crate::journal::LogLevel;
 use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
@@ -29,6 +30,8 @@ use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
 /// The options of `vcc run`.
 pub struct Options {
     pub origin: Origin,
+    /// Up to which level events are logged, until a request changes it.
+    pub log_level: LogLevel,
     pub runtime_dir: RuntimeDir,
     /// The web server's; None without one.
     pub web: Option<vcc_web::Options>,
@@ -43,6 +46,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// maps have been checked.
 pub fn run(options: Options) -> Result<()> {
     allocator::use_one_heap();
+    journal::begin(options.log_level);
     let source = options.origin.begin()?;
     let Some(_governor) = Governor::become_it()? else { return Err(Error::SecondDaemon) };
     let is_waiting = matches!(options.origin, Origin::Kubernetes(_));
@@ -142,14 +146,20 @@ fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
     };
     for Inherited { device, connections, left_alone, lost, .. } in inherited {
         let many = counted(connections, "connection");
-        journal::notice(&format!("{device}: taken over from another version of vcc, with {many}"));
+        journal::notice!(
+            port = &device,
+            "{device}: taken over from another version of vcc, with {many}"
+        );
         if left_alone > 0 {
             let many = counted(left_alone, "connection");
-            journal::notice(&format!("{device}: the policy leaves {many} alone from now on"));
+            journal::notice!(
+                port = &device,
+                "{device}: the policy leaves {many} alone from now on"
+            );
         }
         if lost > 0 {
             let many = counted(lost, "connection");
-            journal::warning(&format!("{device}: {many} could not be taken over"));
+            journal::warning!(port = &device, "{device}: {many} could not be taken over");
         }
     }
     Ok(true)
@@ -179,9 +189,9 @@ fn inherit_later(
                 let source = match Source::parse(text.clone(), &name) {
                     Ok(source) => source,
                     Err(error) => {
-                        journal::error(&format!(
+                        journal::error!(
                             "{name}: remembered policy is invalid, waiting for the API server: {error}"
-                        ));
+                        );
                         let _ = answer.send(Err(error.to_string()));
                         continue;
                     }
@@ -205,7 +215,7 @@ fn inherit_later(
             // Devices are listed once their ports are taken over.
             Ok(Event::Link(_) | Event::Signal(signals::Asked::Reload)) => {}
             Err(RecvTimeoutError::Timeout) if !is_reported => {
-                journal::warning(&waiting);
+                journal::warning!("{waiting}");
                 is_reported = true;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -260,9 +270,9 @@ impl Daemon {
         }
         self.list_devices(true);
         let event = self.summary();
-        journal::notice(&event);
+        journal::notice!("{event}");
         if let Some(web) = &self.web {
-            journal::info(&format!("web page at http://{}/", web.address()));
+            journal::info!("web page at http://{}/", web.address());
         }
         self.board.policy(&self.source.policy, &event);
         self.publish_problems();
@@ -292,8 +302,8 @@ impl Daemon {
                     self.notify_agent();
                 }
                 Ok(Event::Link(LinkNews::Overrun)) => {
-                    journal::notice(
-                        "events of network devices were lost: listing the devices again",
+                    journal::notice!(
+                        "events of network devices were lost: listing the devices again"
                     );
                     self.list_devices(false);
                 }
@@ -309,16 +319,18 @@ impl Daemon {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if looked.elapsed() >= LOOK {
+                let began = Instant::now();
                 self.ports.check_regularly(&self.source.policy);
                 self.publish_problems();
                 looked = Instant::now();
+                journal::if_slow("checking the ports", began);
             }
             self.heartbeat.beat();
         };
         self.heartbeat.ending();
-        journal::notice(
+        journal::notice!(
             "ending: everything stays attached, and connections are not affected \
-             (`vcc detach --all` removes vcc)",
+             (`vcc detach --all` removes vcc)"
         );
         lost.map_or(Ok(()), |what| Err(Error::Lost { what }))
     }
@@ -328,9 +340,9 @@ impl Daemon {
             Ok(links) => {
                 self.ports.set_devices(&links, &self.source.policy, anew, &mut self.heartbeat)
             }
-            Err(error) => journal::error(&format!(
+            Err(error) => journal::error!(
                 "{error}: until the next reload (`vcc policy apply`), only devices that change are noticed"
-            )),
+            ),
         }
     }
 
@@ -379,7 +391,12 @@ impl Daemon {
             && !self.is_waiting
             && source.policy.has_rules_of(&self.source.policy)
             && self.ports.keep_their_terms(&self.source.policy, &source.policy);
-        let flows = if is_for_others { 0 } else { self.ports.apply(&source.policy)? };
+        let flows = if is_for_others {
+            journal::debug!("the policy changes nothing for existing ports: none is judged again");
+            0
+        } else {
+            self.ports.apply(&source.policy)?
+        };
         let took_us = began.elapsed().as_micros() as u64;
         let mut warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
         self.source = source;
@@ -391,12 +408,12 @@ impl Daemon {
         warnings.extend(of_host.map(|warning| format!("warning: {}", warning.what)));
         self.board.policy(&self.source.policy, &self.summary());
         self.publish_problems();
-        journal::notice(&format!(
+        journal::notice!(
             "{}; {} judged again, {} us",
             self.summary(),
             counted(flows as usize, "connection"),
             took_us
-        ));
+        );
         Ok(Applied {
             file_name: self.source.file_name.clone(),
             epoch: self.ports.epoch(),
@@ -413,14 +430,14 @@ impl Daemon {
     fn refuse(&mut self, error: &Error) {
         if matches!(error, Error::OfCluster) {
             // Only an answer to the request: no policy is faulty.
-            journal::notice(&format!("the previous policy stays in force: {error}"));
+            journal::notice!("the previous policy stays in force: {error}");
             return;
         }
-        journal::error(&format!("the previous policy stays in force: {error}"));
+        journal::error!("the previous policy stays in force: {error}");
         if let Error::BadPolicy { problems, .. } = error {
             for problem in problems.problems.iter().filter(|p| p.severity == Severity::Error) {
                 let vcc_policy::Problem { file_name, line, column, message, .. } = problem;
-                journal::error(&format!("{file_name}:{line}:{column}: {message}"));
+                journal::error!("{file_name}:{line}:{column}: {message}");
             }
         }
         self.board.refused(&error.to_string());
@@ -455,6 +472,7 @@ impl Daemon {
                 file_name: self.source.file_name.clone(),
                 epoch: self.ports.epoch(),
             }),
+            Request::LogLevel { level } => Answer::log_level(level),
         }
     }
 

@@ -44,7 +44,7 @@ impl Emitting {
         let events = unsafe { AsyncFd::register(events) }.map_err(|e| failed(e.into()))?;
         let task = runtime.spawn(async move {
             let Err(error) = serve(events, emitter).await;
-            journal::warning(&format!("{device}: sending to the guest ended: {error}"));
+            journal::warning!(port = &device, "{device}: sending to the guest ended: {error}");
         });
         Ok(Self { runtime, task })
     }

@@ -13,6 +13,7 @@ use vcc_web::snapshot::{Daemon, Event, Problem, Reload};
 use vcc_web::{Snapshot, collect};
 
 use crate::control::Abuse;
+use crate::journal;
 use crate::record_counts::State;
 
 /// The number of recent events that are kept.
@@ -152,8 +153,12 @@ impl vcc_web::Source for Source {
             let notes = self.board.notes();
             (notes.daemon(self.abuse.count()), notes.policy.clone())
         };
+        let began = Instant::now();
         let shared = SharedPolicy::find()?;
         let ports = Ports::list()?;
-        Ok(collect(shared.as_ref(), &ports, policy.as_deref(), daemon)?)
+        let snapshot = collect(shared.as_ref(), &ports, policy.as_deref(), daemon)?;
+        let (ports, flows) = (snapshot.ports.len(), snapshot.flows.len());
+        journal::if_slow(format_args!("reading {ports} ports with {flows} connections"), began);
+        Ok(snapshot)
     }
 }

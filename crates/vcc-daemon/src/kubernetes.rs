@@ -85,7 +85,7 @@ impl<T: Fn(AgentEvent) -> bool + Send + 'static> Host for OfDaemon<T> {
 
     fn refused_choices(&mut self, refused: &[String]) {
         for refusal in refused.iter().filter(|refusal| !self.refused_choices.contains(*refusal)) {
-            journal::warning(&format!("Kubernetes: {refusal}"));
+            journal::warning!("Kubernetes: {refusal}");
         }
         self.refused_choices = refused.iter().cloned().collect();
     }
@@ -96,7 +96,7 @@ impl<T: Fn(AgentEvent) -> bool + Send + 'static> Host for OfDaemon<T> {
             return;
         }
         for trouble in troubles.iter().filter(|trouble| !self.troubles.contains(trouble)) {
-            journal::warning(&format!("Kubernetes: {trouble}"));
+            journal::warning!("Kubernetes: {trouble}");
         }
         self.troubles.clone_from(&troubles);
         // It is ending if nobody listens.

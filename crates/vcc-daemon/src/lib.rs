@@ -27,6 +27,7 @@ pub use control::protocol::{
 };
 pub use daemon::{Options, run};
 pub use error::{Error, counted};
+pub use journal::LogLevel;
 pub use origin::{OF_CLUSTER, OfCluster, Origin};
 pub use policy_file::read_policy;
 pub use records::{End, Record, RecordsOptions, Target, renamed};

@@ -55,7 +55,7 @@ impl Source {
 
     pub(crate) fn parse(text: String, file_name: &str) -> Result<Self> {
         // One may have been loaded or unloaded since the last time.
-        vcc_port::Underlays::know()?.iter().for_each(|what| journal::warning(what));
+        vcc_port::Underlays::know()?.iter().for_each(|what| journal::warning!("{what}"));
         match Policy::parse(&text, file_name) {
             Ok(checked) => {
                 let (policy, warnings) = (checked.policy, checked.warnings);

@@ -3,17 +3,18 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use libbpf_rs::Link;
+use libbpf_rs::{Link, Object, Program};
 
 use crate::bpffs::HOME;
 use crate::device::{self, Device};
 use crate::lock::{self, Lock};
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, bpffs};
+use crate::{Error, Result, bpffs, object};
 
 /// An activity at a port that only one process at a time may have.
 #[derive(Clone, Copy)]
@@ -106,18 +107,46 @@ impl Pin {
         self.path().join(format!("{}_link", hook.program_name()))
     }
 
-    /// Pins both links, or none.
-    pub(crate) fn create(&self, links: &mut [Link; 2]) -> Result<()> {
+    fn program_path(&self, hook: Hook) -> PathBuf {
+        self.path().join(hook.program_name())
+    }
+
+    /// Pins both links and their programs, or none.
+    pub(crate) fn create(&self, links: &mut [Link; 2], programs: &Object) -> Result<()> {
         let path = self.path();
-        let doing = || format!("pin the attachment to `{}`", self.device.name);
-        fs::create_dir(&path).map_err(|e| Error::system(doing(), e))?;
-        let mut pinned = links.iter_mut().zip(Hook::BOTH);
-        let result = pinned.try_for_each(|(link, hook)| link.pin(self.link_path(hook)));
+        let failed = |e| Error::system(format!("pin the attachment to `{}`", self.device.name), e);
+        fs::create_dir(&path).map_err(|e| failed(e.into()))?;
+        let result = self.put_programs(programs).and_then(|()| {
+            let mut pinned = links.iter_mut().zip(Hook::BOTH);
+            pinned.try_for_each(|(link, hook)| link.pin(self.link_path(hook))).map_err(failed)
+        });
         if result.is_err() {
             // The first error is reported; a later sweep removes what is left.
             let _ = self.remove();
         }
-        result.map_err(|e| Error::system(doing(), e))
+        result
+    }
+
+    /// Pins the programs that are attached now, in the place of those before. The kernel opens the program of
+    /// a link only for CAP_SYS_ADMIN, and a pinned one for everybody who may open the file.
+    pub(crate) fn put_programs(&self, programs: &Object) -> Result<()> {
+        let doing = || format!("pin the programs of `{}`", self.device.name);
+        for hook in Hook::BOTH {
+            let path = self.program_path(hook);
+            remove_if_there(&path).map_err(|e| Error::system(doing(), e))?;
+            let pinned = object::program(programs, hook.program_name())?.pin(&path);
+            pinned.map_err(|e| Error::system(doing(), e))?;
+        }
+        Ok(())
+    }
+
+    /// False if a version of vcc pinned it that pinned no programs.
+    pub(crate) fn has_programs(&self) -> bool {
+        Hook::BOTH.iter().all(|hook| self.program_path(*hook).exists())
+    }
+
+    pub(crate) fn open_program(&self, hook: Hook) -> Result<OwnedFd> {
+        Program::fd_from_pinned_path(self.program_path(hook)).map_err(|e| self.cannot_open(e))
     }
 
     pub(crate) fn open_links(&self) -> Result<[Link; 2]> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use vcc_net::peer::credentials;
-use vcc_port::{RunTime, RunTimes};
+use vcc_port::{RunTime, RunTimeByDirection, RunTimes};
 
 use crate::domain;
 use crate::source::Source;
@@ -31,6 +31,24 @@ pub struct Work {
 }
 
 impl Cost {
+    /// Of a port in the kernel; None if other programs are in the place of those before, or if nobody had the
+    /// kernel count meanwhile.
+    pub fn of_programs(
+        before: &RunTimeByDirection,
+        now: &RunTimeByDirection,
+        passed: Duration,
+    ) -> Option<Self> {
+        let seconds = passed.as_secs_f64();
+        let from = since(before.from_guest, now.from_guest)?;
+        let to = since(before.to_guest, now.to_guest)?;
+        if seconds <= 0.0 || (from.runs + to.runs == 0 && !RunTimes::are_counted()) {
+            return None;
+        }
+        let work = |time: RunTime| Some(Work::new(time.runs, time.ns as f64, seconds));
+        let cpu = (from.ns + to.ns) as f64 / 1e9 / seconds;
+        Some(Self { from_guest: work(from), to_guest: work(to), cpu })
+    }
+
     /// Of all frames of both directions; None if that is not known.
     pub fn work(&self) -> Option<Work> {
         let frames_per_s = self.from_guest?.frames_per_s + self.to_guest?.frames_per_s;
@@ -51,8 +69,7 @@ pub struct CostWatch {
 enum Reading {
     /// In the kernel, where the programs of each direction are counted.
     Kernel {
-        from_guest: RunTime,
-        to_guest: RunTime,
+        times: RunTimeByDirection,
         /// Frames that the fast path has handed on; None if other devices' are among them.
         handed_on: Option<[u64; 2]>,
     },
@@ -61,7 +78,7 @@ enum Reading {
 }
 
 /// While this exists, the kernel counts the run time of all programs on the machine, which costs each run
-/// two reads of the clock. Counting and reading take CAP_SYS_ADMIN.
+/// two reads of the clock. It takes CAP_SYS_ADMIN.
 pub struct Counting {
     _counting: Option<RunTimes>,
 }
@@ -94,10 +111,9 @@ impl Reading {
             // Devices of one guest have programs of their own.
             Source::Kernel(port) => {
                 let times = port.run_time_by_direction().ok()?;
-                let (from_guest, to_guest) = (times.from_guest, times.to_guest);
                 let is_whole = port.others().is_empty();
                 let handed_on = is_whole.then(|| port.handed_on().ok()).flatten();
-                Some(Self::Kernel { from_guest, to_guest, handed_on })
+                Some(Self::Kernel { times, handed_on })
             }
             Source::Domain(of) => {
                 let stream = domain::connect(&of.name).ok()?;
@@ -118,18 +134,23 @@ impl Reading {
         }
         match (self, later) {
             (
-                Self::Kernel { from_guest, to_guest, handed_on },
-                Self::Kernel { from_guest: from_now, to_guest: to_now, handed_on: on_now },
+                Self::Kernel { times, handed_on },
+                Self::Kernel { times: times_now, handed_on: on_now },
             ) => {
-                let [from, to] = [since(from_guest, from_now)?, since(to_guest, to_now)?];
+                let cost = Cost::of_programs(&times, &times_now, passed)?;
                 let slow = |direction: usize| on_now?[direction].checked_sub(handed_on?[direction]);
-                let work = |time: RunTime, direction| {
-                    let work = Work::new(time.runs, time.ns as f64, seconds);
-                    let fast_part = slow(direction).and_then(|slow| fast_part(time.runs, slow));
-                    Some(Work { fast_part, ..work })
+                let with_fast_part = |work: Work, before: RunTime, now: RunTime, direction| {
+                    let frames = now.runs - before.runs;
+                    let fast_part = slow(direction).and_then(|slow| fast_part(frames, slow));
+                    Work { fast_part, ..work }
                 };
-                let cpu = (from.ns + to.ns) as f64 / 1e9 / seconds;
-                Some(Cost { from_guest: work(from, 0), to_guest: work(to, 1), cpu })
+                let from_guest = cost
+                    .from_guest
+                    .map(|work| with_fast_part(work, times.from_guest, times_now.from_guest, 0));
+                let to_guest = cost
+                    .to_guest
+                    .map(|work| with_fast_part(work, times.to_guest, times_now.to_guest, 1));
+                Some(Cost { from_guest, to_guest, ..cost })
             }
             (Self::Process { cpu, frames }, Self::Process { cpu: now, frames: frames_now }) => {
                 let ns = now.checked_sub(cpu)?.as_nanos() as f64;
@@ -199,9 +220,12 @@ mod tests {
 
     #[test]
     fn programs_cost_what_the_kernel_has_counted() {
-        let reading = |runs, ns| Reading::Kernel {
+        let times = |runs, ns| RunTimeByDirection {
             from_guest: RunTime { runs, ns },
             to_guest: RunTime { runs: 2 * runs, ns: 2 * ns },
+        };
+        let reading = |runs, ns| Reading::Kernel {
+            times: times(runs, ns),
             handed_on: Some([runs / 10, runs / 10]),
         };
         let cost = reading(100, 1_000).until(reading(1_100, 201_000), 2 * SECOND).expect("a cost");
@@ -212,8 +236,10 @@ mod tests {
         assert!((cost.cpu - 600e3 / 1e9 / 2.0).abs() < 1e-12, "{cost:?}");
         let all = cost.work().expect("frames");
         assert!((all.frame_ns.expect("a mean") - 200.0).abs() < 1e-6, "{all:?}");
-        let idle = reading(100, 1_000).until(reading(100, 1_000), SECOND).expect("a cost");
-        assert_eq!(idle.from_guest, Some(Work::default()));
+        let idle = reading(100, 1_000).until(reading(100, 1_000), SECOND);
+        let nothing =
+            Cost { from_guest: Some(Work::default()), to_guest: Some(Work::default()), cpu: 0.0 };
+        assert_eq!(idle, RunTimes::are_counted().then_some(nothing));
         // Another program is in its place.
         assert_eq!(reading(100, 1_000).until(reading(1, 1), SECOND), None);
     }

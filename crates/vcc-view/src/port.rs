@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use vcc_domain::{BufferShare, Seen, Status};
 use vcc_engine::{Delays, Histogram, Mode, Params};
-use vcc_port::{Error, Flow, Port, counters};
+use vcc_port::{Error, Flow, Port, RunTimeByDirection, counters};
 
 use crate::cost::{Cost, Work};
 use crate::cpu::GuestCpu;
@@ -51,6 +51,8 @@ pub struct PortView {
     pub cpu: Option<GuestCpu>,
     /// Its own; None unless it was watched.
     pub cost: Option<Cost>,
+    /// Of its programs, so far; None unless it was asked for, and the kernel has counted some.
+    pub run_time: Option<RunTimeByDirection>,
     pub counters: Vec<Counter>,
     /// What their round trips waited for since it was attached; None if it cannot be read.
     pub delays: Option<Delays>,
@@ -149,6 +151,7 @@ impl PortView {
             channel_malformed: None,
             cpu: None,
             cost: None,
+            run_time: None,
             counters: Vec::new(),
             delays: None,
             sums: Sums::default(),

@@ -2,7 +2,7 @@
 
 use vcc_domain::PoolUse;
 use vcc_engine::Params;
-use vcc_port::{Error, Flow, FlowId, Port, SharedPolicy};
+use vcc_port::{Error, Flow, FlowId, Port, RunTimeByDirection, SharedPolicy};
 
 use crate::domain::{DomainPort, serves_tap};
 use crate::names;
@@ -182,6 +182,19 @@ impl Source {
         let in_kernel = ports.filter_map(|(place, port)| Some((place, port.kernel()?)));
         let (places, ports): (Vec<usize>, Vec<&Port>) = in_kernel.unzip();
         Port::each_flow_of(&ports, |at, flow| visit(places[at], flow))
+    }
+
+    /// The run time of its programs, which each device of a guest has of its own; None if the kernel has
+    /// counted none, and of a process of `vcc domain`.
+    pub fn run_time(&self) -> Option<RunTimeByDirection> {
+        let time = self.kernel()?.run_time_by_direction().ok()?;
+        Some(time).filter(|time| time.from_guest.runs + time.to_guest.runs > 0)
+    }
+
+    /// The kernel's memory of the tables of all ports; None if none of these is in the kernel, or it cannot be
+    /// read.
+    pub fn tables_bytes(ports: &[Self]) -> Option<u64> {
+        ports.iter().find_map(Self::kernel)?.tables_bytes().ok()
     }
 
     /// Whether the port's counters are shown at another device of its guest.

@@ -77,6 +77,7 @@ pub fn port(name: &str) -> PortView {
         channel_malformed: None,
         cpu: None,
         cost: None,
+        run_time: None,
         counters: Vec::new(),
         delays: Some(Delays::default()),
         sums: Sums::default(),

@@ -65,7 +65,8 @@ function showHead() {
   showNotices("warnings", snapshot.warnings);
   state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} problem${problems.length > 1 ? "s" : ""}` : "healthy");
   const edition = snapshot.epoch ? `edition ${snapshot.epoch} of the policy` : "no policy";
-  say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)} · version ${snapshot.version}`);
+  const tables = none(snapshot.tables_bytes) ? "" : ` · tables ${bytes(snapshot.tables_bytes)}`;
+  say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)}${tables} · version ${snapshot.version}`);
   $("events-part").hidden = !snapshot.events.length;
   const events = snapshot.events.map((event, at) => ({ ...event, at })).reverse();
   keyed($("events"), events, ({ at_unix_ms, what, at }) => `${at_unix_ms} ${what} ${at}`,

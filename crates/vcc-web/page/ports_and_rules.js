@@ -2,6 +2,9 @@
 
 const RULES = 100;
 
+/** Columns that are known only while the kernel counts run times. */
+const COSTS = ["cost_cpu", "cost_from_guest_ns", "cost_to_guest_ns"];
+
 function fillUse(cell, port) {
   if (!cell.firstElementChild) cell.append(el("span"), el("div", { class: "meter" }, el("i")));
   const share = port.max_flows ? port.flows / port.max_flows : 0;
@@ -98,8 +101,10 @@ function showPorts() {
   if (!snapshot) return;
   const ports = orderedPorts();
   const shown = ports.slice(0, asked["ports-top"]);
+  const unknown = COSTS.filter((key) => snapshot.ports.every((port) => none(port[key])));
   table("ports", portCells, shown, (port) => `${port.port} ${port.index}`, {
     sort: asked["ports-sort"],
+    unknown,
     change: (row, port) => {
       row.classList.toggle("failed", !none(port.failure));
       unfold(row, port.port);

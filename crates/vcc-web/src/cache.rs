@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::task;
 
+use crate::costs::Costs;
 use crate::history::{History, Point};
 use crate::ledger::{Activity, Ledger};
 use crate::trial::{TrialView, Trials};
@@ -48,6 +49,7 @@ struct Books {
     ledger: Ledger,
     history: History,
     trials: Trials,
+    costs: Costs,
 }
 
 impl Cache {
@@ -119,6 +121,7 @@ fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
     let mut snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
     let at = Instant::now();
     let activity = books.ledger.enter(&mut snapshot, at);
+    books.costs.enter(&mut snapshot.ports, at);
     books.history.enter(&snapshot, activity.all, at);
     let trial = books.trials.enter(&snapshot.flows, at);
     Ok(Arc::new(Taken { snapshot, activity, trial, took: begun.elapsed(), at }))
@@ -130,11 +133,12 @@ pub mod tests {
 
     /// The last of several snapshots that were read a second apart.
     pub fn taken(snapshots: impl IntoIterator<Item = Snapshot>) -> Taken {
-        let (mut ledger, mut trials, begin) =
-            (Ledger::default(), Trials::default(), Instant::now());
+        let (mut ledger, mut trials, mut costs, begin) =
+            (Ledger::default(), Trials::default(), Costs::default(), Instant::now());
         let entered = snapshots.into_iter().zip(0..).map(|(mut snapshot, second)| {
             let at = begin + Duration::from_secs(second);
             let activity = ledger.enter(&mut snapshot, at);
+            costs.enter(&mut snapshot.ports, at);
             let trial = trials.enter(&snapshot.flows, at);
             Taken { snapshot, activity, trial, took: Duration::from_millis(3), at }
         });

@@ -33,6 +33,7 @@ pub fn collect(
         pools.extend(ports.iter().flat_map(own_pools));
         let mut flows = Vec::new();
         let in_kernel = Source::kernel_flows(ports)?;
+        let tables_bytes = Source::tables_bytes(ports);
         let keys = keys(ports.iter().map(Source::device)).into_iter();
         let views = keys.zip(ports).enumerate().map(|(index, (key, port))| {
             let selector = policy.and_then(|policy| match port.socket() {
@@ -47,7 +48,7 @@ pub fn collect(
         tries += 1;
         if tries == TRIES || shared.map_or(Ok(0), SharedPolicy::epoch)? == epoch {
             let at = SystemTime::now();
-            return Ok(Snapshot { at, daemon, epoch, ports, rules, pools, flows });
+            return Ok(Snapshot { at, daemon, epoch, ports, rules, pools, flows, tables_bytes });
         }
     }
 }
@@ -68,7 +69,7 @@ fn read_port(
         }
         Err(error) => PortView::unreadable(port, &error),
     };
-    PortView { tenant: place.tenant, ..view }
+    PortView { tenant: place.tenant, run_time: port.run_time(), ..view }
 }
 
 /// Of a process of `vcc domain`, by its own policy.

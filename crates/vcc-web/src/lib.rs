@@ -8,6 +8,7 @@ mod api;
 mod assets;
 mod cache;
 mod collect;
+mod costs;
 mod health;
 mod history;
 mod ledger;

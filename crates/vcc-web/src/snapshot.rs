@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub rules: Vec<RuleView>,
     pub pools: Vec<Pool>,
     pub flows: Vec<FlowView>,
+    /// The kernel's memory of the tables of all ports; None without a port there.
+    pub tables_bytes: Option<u64>,
 }
 
 /// The daemon's own state.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_engine::{Delays, FlowState, Mode, Params, Underlay, sys};
+use vcc_port::{RunTime, RunTimeByDirection};
 use vcc_view::{AppliedRule, Counter, Counts, FlowView, Place, PortView, RuleView, Sums, Totals};
 
 use crate::Source;
@@ -175,6 +176,7 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
             promised_bytes: Some(200_000),
             channel: Some("up".into()),
             channel_malformed: Some(3),
+            run_time: None,
             ..port("tap7", None, 2, second)
         },
         port(HOSTILE_DEVICE, Some(HOSTILE), 3, second),
@@ -196,6 +198,7 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
         rules,
         pools: pools(second),
         flows,
+        tables_bytes: Some(63 << 20),
     }
 }
 
@@ -246,8 +249,15 @@ fn port(device: &str, tenant: Option<&str>, index: u32, second: u64) -> PortView
         max_flows: Some(if index == 1 { 96 } else { 65_536 }),
         counters: counters.collect(),
         delays: Some(delays(index, second)),
+        run_time: Some(run_time(second)),
         ..vcc_view::testing::port(device)
     }
+}
+
+/// Of a thousand frames a second, which take longer from the guest.
+fn run_time(second: u64) -> RunTimeByDirection {
+    let time = |frame_ns| RunTime { runs: second * 1000, ns: second * 1000 * frame_ns };
+    RunTimeByDirection { from_guest: time(240), to_guest: time(180) }
 }
 
 /// Of a quiet fabric, and of a guest that shares its core if its number is odd.

@@ -8,7 +8,8 @@ use vcc_policy::Surface;
 
 use crate::commands::{
     attach, bundle, detach, doctor, domain, emit, explain, export, flows, generate, guests, import,
-    policy, ports, read, record, report, run, set, status, top, trace, trial, underlay, upgrade,
+    log_level, policy, ports, read, record, report, run, set, status, top, trace, trial, underlay,
+    upgrade,
 };
 
 /// Lets the operator choose the congestion control of guests: vcc sits on the host side of a
@@ -35,6 +36,7 @@ pub enum Command {
     Doctor(doctor::Arguments),
     Run(run::Arguments),
     Status(status::Arguments),
+    LogLevel(log_level::Arguments),
     Attach(attach::Arguments),
     Set(set::Arguments),
     Detach(detach::Arguments),

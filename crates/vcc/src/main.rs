@@ -40,6 +40,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(arguments) => commands::doctor::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments),
         Command::Status(arguments) => commands::status::run(&arguments),
+        Command::LogLevel(arguments) => commands::log_level::run(&arguments),
         Command::Attach(arguments) => commands::attach::run(&arguments),
         Command::Set(arguments) => commands::set::run(&arguments),
         Command::Detach(arguments) => commands::detach::run(&arguments),

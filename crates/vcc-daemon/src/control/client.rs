@@ -9,6 +9,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::protocol::{Answer, Applied, PolicyInForce, PolicyText, Request, Status};
 use crate::RuntimeDir;
+use crate::journal::LogLevel;
 
 /// A daemon sends answers or signs of life more often than this, even on a busy host.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -66,6 +67,14 @@ impl Client {
         let policy = policy.map(|(text, file_name)| PolicyText { text, file_name });
         match self.ask(&Request::Apply { policy })? {
             Answer::Applied(applied) => Ok(applied),
+            other => Err(self.misunderstood(other)),
+        }
+    }
+
+    /// Sets up to which level the daemon logs events, if there is one. Returns the level in force.
+    pub fn log_level(&self, level: Option<LogLevel>) -> Result<LogLevel, ClientError> {
+        match self.ask(&Request::LogLevel { level })? {
+            Answer::LogLevel { level } => Ok(level),
             other => Err(self.misunderstood(other)),
         }
     }

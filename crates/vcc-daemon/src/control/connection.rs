@@ -37,8 +37,18 @@ impl Connection {
             Ok(None) => return,
             Err(why) => return self.reject(&why),
         };
-        if matches!(request, Request::Apply { .. }) {
-            journal::info(&format!("{} asks to apply a policy", peer::name(&self.stream)));
+        let client = peer::name(&self.stream);
+        match request {
+            Request::Apply { .. } => journal::info!("{client} asks to apply a policy"),
+            Request::Status | Request::Policy => journal::debug!("{client} asks: {request:?}"),
+            Request::LogLevel { level } => {
+                // At once, also while the daemon is busy with other requests.
+                let answer = Answer::log_level(level);
+                if let Some(level) = level {
+                    journal::notice!("{client} sets the level of this log to {level}");
+                }
+                return self.send(&answer);
+            }
         }
         let (answer, answers) = mpsc::channel();
         let answer = match ask(request, answer) {
@@ -68,7 +78,7 @@ impl Connection {
 
     fn reject(&mut self, why: &str) {
         self.abuse.note();
-        journal::warning(&format!("rejected a request of {}: {why}", peer::name(&self.stream)));
+        journal::warning!("rejected a request of {}: {why}", peer::name(&self.stream));
         self.send(&Answer::refused(why));
     }
 

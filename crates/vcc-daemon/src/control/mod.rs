@@ -72,9 +72,7 @@ fn accept_all(listener: &UnixListener, ask: &Arc<Ask>, abuse: &Abuse) {
         match listener.accept() {
             Ok((stream, _)) => serve(stream, &open, ask, abuse),
             Err(error) => {
-                journal::warning(&format!(
-                    "cannot accept a connection at the control socket: {error}"
-                ));
+                journal::warning!("cannot accept a connection at the control socket: {error}");
                 thread::sleep(PAUSE);
             }
         }
@@ -95,7 +93,7 @@ fn serve(stream: UnixStream, open: &Arc<AtomicUsize>, ask: &Arc<Ask>, abuse: &Ab
     };
     // Without a thread the connection is closed.
     if let Err(error) = thread::Builder::new().name("request".into()).spawn(work) {
-        journal::warning(&format!("cannot serve a connection at the control socket: {error}"));
+        journal::warning!("cannot serve a connection at the control socket: {error}");
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use vcc_port::coexistence::Finding;
 
 use crate::Error;
+use crate::journal::{self, LogLevel};
 
 /// Interval at which a daemon that is working on an answer sends a space.
 pub(crate) const SIGN_OF_LIFE_EVERY: Duration = Duration::from_secs(1);
@@ -23,6 +24,11 @@ pub enum Request {
     },
     Status,
     Policy,
+    /// Up to which level the daemon logs events; with one, from now on.
+    LogLevel {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        level: Option<LogLevel>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +45,10 @@ pub enum Answer {
     Applied(Applied),
     Status(Status),
     Policy(PolicyInForce),
+    /// That in force.
+    LogLevel {
+        level: LogLevel,
+    },
     /// Nothing has changed.
     Refused {
         why: String,
@@ -51,6 +61,14 @@ pub enum Answer {
 impl Answer {
     pub(crate) fn refused(why: impl Into<String>) -> Self {
         Self::Refused { why: why.into(), problems: Vec::new() }
+    }
+
+    /// Sets the level, if there is one.
+    pub(crate) fn log_level(level: Option<LogLevel>) -> Self {
+        if let Some(level) = level {
+            journal::set_level(level);
+        }
+        Self::LogLevel { level: journal::level() }
     }
 
     pub(crate) fn of_error(error: &Error) -> Self {

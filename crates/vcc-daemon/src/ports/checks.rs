@@ -9,7 +9,7 @@ use vcc_port::links::Link;
 use super::Ports;
 use super::kept_port::KeptPort;
 use super::unattached::{Retry, Unattached, Why};
-use crate::journal;
+use crate::journal::{self, About};
 
 /// How often. All devices of the namespace are listed for it.
 const COMPARE: Duration = Duration::from_secs(5);
@@ -56,9 +56,10 @@ impl Ports {
             let name = held.port.device().to_owned();
             held.emitting = None;
             if let Err(error) = held.port.detach() {
-                journal::warning(&format!(
+                journal::warning!(
+                    port = &name,
                     "{name} is served by `vcc domain`, but stays a port as well: {error}"
-                ));
+                );
             }
             self.leave_served(&Link { index, name, is_exact: true });
         }
@@ -116,17 +117,18 @@ impl Ports {
         held.emitting = None;
         let (device, index) = (held.port.device().to_owned(), held.port.ifindex());
         let off = held.port.is_attached().is_ok_and(|attached| !attached);
+        let about = About { device: &device, tenant: held.tenant.as_deref() };
         match held.port.detach() {
             // The process that detached it removed the pins, unless the device vanished unnoticed.
             _ if off => {}
-            Ok(_) => journal::info(&format!("{device}: drained and detached")),
+            Ok(_) => journal::info!(port = about, "{device}: drained and detached"),
             Err(error) => {
-                journal::warning(&format!("{device}: drained, but not detached: {error}"))
+                journal::warning!(port = about, "{device}: drained, but not detached: {error}")
             }
         }
         if wanted {
             let reason = "detached by hand; a reload attaches it again".to_owned();
-            journal::notice(&format!("{device}: {reason}"));
+            journal::notice!(port = about, "{device}: {reason}");
             let link = Link { index, name: device, is_exact: true };
             self.left.insert(index, Unattached { link, reason, why: Why::Problem, again: None });
         }

@@ -11,7 +11,8 @@ use super::neighbours::Neighbours;
 use super::unattached::{Retry, Unattached, Why};
 use super::{Ports, terms};
 use crate::heartbeat::Heartbeat;
-use crate::{journal, signals};
+use crate::journal::{self, About};
+use crate::signals;
 
 impl Ports {
     /// Takes the list of all devices. `anew`: attaches again to devices that were detached by hand.
@@ -51,12 +52,15 @@ impl Ports {
             self.device_returned(at, link, policy);
             return;
         }
-        let selected = policy.port_of(&link.name).filter(|_| !Detour::is_tap(&link.name));
+        let name = &link.name;
+        let selected = policy.port_of(name).filter(|_| !Detour::is_tap(name));
         let Some(selected) = selected else {
+            journal::debug!(port = name, "{name}: no [[ports]] of the policy makes it a port");
             self.left.remove(&link.index);
             return;
         };
         if self.left.get(&link.index).is_some_and(|left| left.again.is_none()) {
+            journal::debug!(port = name, "{name}: detached by hand, and stays so until a reload");
             return;
         }
         if !link.is_exact {
@@ -80,11 +84,13 @@ impl Ports {
         }
         match self.attach(&link.name, selected, policy) {
             // The device disappeared meanwhile; its event follows.
-            Err(error) if is_gone(&*error) => {}
+            Err(error) if is_gone(&*error) => {
+                journal::debug!(port = name, "{name}: gone before it was attached");
+            }
             Ok(held) => {
                 self.churn.restart();
                 let whose = whose(held.tenant.as_deref(), held.guest.as_deref());
-                journal::info(&format!("{}: attached, port {}{whose}", link.name, held.index));
+                journal::info!(port = &held, "{}: attached, port {}{whose}", link.name, held.index);
                 self.left.remove(&link.index);
                 // If it was renamed meanwhile, that event follows.
                 self.held.insert(held.port.ifindex(), held);
@@ -100,10 +106,11 @@ impl Ports {
         let again = Some(Retry::after(before.and_then(|left| left.again)));
         if before.is_none_or(|left| left.reason != reason) {
             let name = &link.name;
-            journal::warning(&format!(
+            journal::warning!(
+                port = name,
                 "{name} does not become a port by a pattern, because it is the host's own: {reason}. Match \
                  guests' devices alone, or add [[ports]] with device = \"{name}\" before the pattern"
-            ));
+            );
         }
         let why = Why::IsOfHost;
         self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
@@ -112,12 +119,13 @@ impl Ports {
     /// Tries again later.
     fn retry_later(&mut self, link: &Link, reason: String) {
         let before = self.left.get(&link.index).filter(|left| left.why == Why::Problem);
-        let again = Some(Retry::after(before.and_then(|left| left.again)));
+        let again = Retry::after(before.and_then(|left| left.again));
+        journal::debug!(port = &link.name, "{}: the next attempt is in {again}", link.name);
         if before.is_none_or(|left| (&left.link, &left.reason) != (link, &reason)) {
             self.attach_failures += 1;
-            journal::warning(&format!("{} is not a port: {reason}", link.name));
+            journal::warning!(port = &link.name, "{} is not a port: {reason}", link.name);
         }
-        let why = Why::Problem;
+        let (why, again) = (Why::Problem, Some(again));
         self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
     }
 
@@ -128,7 +136,7 @@ impl Ports {
         let again = Some(Retry::after(before.and_then(|left| left.again)));
         let reason = "`vcc domain` serves it".to_owned();
         if before.is_none() {
-            journal::notice(&format!("{} does not become a port: {reason}", link.name));
+            journal::notice!(port = &link.name, "{} does not become a port: {reason}", link.name);
         }
         let why = Why::IsServed;
         self.left.insert(link.index, Unattached { link: link.clone(), reason, why, again });
@@ -168,10 +176,11 @@ impl Ports {
         if held.is_misnamed == link.is_exact {
             held.is_misnamed = !link.is_exact;
             if held.is_misnamed {
-                journal::warning(&format!(
+                journal::warning!(
+                    port = &*held,
                     "{before} was renamed to {}, which is not UTF-8: rename it",
                     link.name
-                ));
+                );
             }
         }
         if before == link.name || held.is_misnamed {
@@ -182,14 +191,18 @@ impl Ports {
             // Renamed again, or gone: that event follows.
             _ => return None,
         }
-        journal::info(&format!("{} was renamed; its name was {before}", link.name));
+        journal::info!(port = &*held, "{} was renamed; its name was {before}", link.name);
         Some(before)
     }
 
     /// A device has come back from another network namespace; see [`Ports::device_gone`].
     fn device_returned(&mut self, at: usize, link: &Link, policy: &Policy) {
         let held = self.elsewhere.swap_remove(at);
-        journal::notice(&format!("{} has come back from another network namespace", link.name));
+        journal::notice!(
+            port = &held,
+            "{} has come back from another network namespace",
+            link.name
+        );
         self.held.insert(link.index, held);
         self.rename(link);
         self.update_tenant(policy, &link.name);
@@ -198,7 +211,7 @@ impl Ports {
     /// A device's tenant may have changed, and with it the rules of its connections.
     fn update_tenant(&mut self, policy: &Policy, device: &str) {
         if let Err(error) = self.apply(policy) {
-            journal::error(&format!("{device}: keeps its previous rules: {error}"));
+            journal::error!(port = device, "{device}: keeps its previous rules: {error}");
         }
     }
 
@@ -213,13 +226,17 @@ impl Ports {
             // If other devices of the guest are here, any of its connections may pass those.
             let drains = !self.held.values().any(|other| other.index == held.index);
             let draining = if drains { ": draining" } else { "" };
-            journal::notice(&format!("{device} was moved to another network namespace{draining}"));
+            journal::notice!(
+                port = &held,
+                "{device} was moved to another network namespace{draining}"
+            );
             held.set_draining(drains);
             // The neighbours here are not those there, which are not watched.
             held.neighbours = Neighbours::default();
             self.elsewhere.push(held);
             return;
         }
+        let about = About { device: &device, tenant: held.tenant.as_deref() };
         let is_kept = self.has_other(held.index);
         // Moved devices send no events here.
         if !self.held.values().any(|other| other.index == held.index) {
@@ -228,11 +245,13 @@ impl Ports {
         }
         match held.port.detach() {
             Ok(_) if is_kept => {
-                journal::info(&format!("{device} is gone; its guest has other devices"));
+                journal::info!(port = about, "{device} is gone; its guest has other devices");
             }
-            Ok(flows) => journal::info(&format!("{device} is gone, with {flows} connection(s)")),
+            Ok(flows) => {
+                journal::info!(port = about, "{device} is gone, with {flows} connection(s)")
+            }
             // Another command may have removed it a moment before.
-            Err(error) => journal::info(&format!("{device} is gone: {error}")),
+            Err(error) => journal::info!(port = about, "{device} is gone: {error}"),
         }
     }
 }

@@ -7,8 +7,9 @@ use vcc_port::{Port, Shortage};
 
 use super::neighbours::Neighbours;
 use super::visibility::Visibility;
+use crate::Result;
 use crate::emitting::Emitting;
-use crate::{Result, journal};
+use crate::journal::{self, About};
 
 pub(crate) struct KeptPort {
     pub port: Port,
@@ -71,10 +72,10 @@ impl KeptPort {
         };
         match self.port.set_mode(mode) {
             Ok(()) => {
-                journal::info(&format!("{device}: {what}"));
+                journal::info!(port = &*self, "{device}: {what}");
                 self.draining = drain;
             }
-            Err(error) => journal::warning(&format!("{device}: {error}")),
+            Err(error) => journal::warning!(port = &*self, "{device}: {error}"),
         }
     }
 
@@ -85,17 +86,18 @@ impl KeptPort {
     pub(super) fn check_table_size(&self, max_flows: u32) {
         let Ok(has) = self.port.max_flows() else { return };
         if has != max_flows {
-            journal::notice(&format!(
+            journal::notice!(
+                port = self,
                 "{device}: still tracks {has} connections, not {max_flows}: to change that, \
                  run `vcc detach {device}`, then reload",
                 device = self.port.device()
-            ));
+            );
         }
     }
 
     pub(super) fn set_tunnels(&self, tunnels: Tunnels) {
         if let Err(error) = self.port.set_inside(tunnels) {
-            journal::warning(&format!("{}: {error}", self.port.device()));
+            journal::warning!(port = self, "{}: {error}", self.port.device());
         }
     }
 
@@ -111,8 +113,12 @@ impl KeptPort {
         }
         let device = self.port.device();
         match self.shortage {
-            Some(shortage) => journal::warning(&describe_shortage(device, shortage)),
-            None => journal::notice(&format!("{device}: the flow table has free entries again")),
+            Some(shortage) => {
+                journal::warning!(port = &*self, "{}", describe_shortage(device, shortage))
+            }
+            None => {
+                journal::notice!(port = &*self, "{device}: the flow table has free entries again")
+            }
         }
     }
 
@@ -124,8 +130,10 @@ impl KeptPort {
         self.visibility.compare(packets, counters.iter().map(|(_, count)| count).sum());
         let device = self.port.device();
         match (before, self.visibility.unseen()) {
-            (false, Some(packets)) => journal::warning(&describe_blindness(device, packets)),
-            (true, None) => journal::notice(&format!("{device}: sees its packets again")),
+            (false, Some(packets)) => {
+                journal::warning!(port = &*self, "{}", describe_blindness(device, packets))
+            }
+            (true, None) => journal::notice!(port = &*self, "{device}: sees its packets again"),
             _ => {}
         }
     }
@@ -140,7 +148,10 @@ impl KeptPort {
         }
         let wanted = policy.emits_for(self.affiliation()) && !self.draining;
         let emitted = self.emit(wanted);
-        journal::failure(&mut self.silent, "cannot send to the guest", emitted);
+        if let Some(why) = journal::new_failure(&mut self.silent, emitted) {
+            let device = self.port.device();
+            journal::warning!(port = &*self, "{device}: cannot send to the guest: {why}");
+        }
     }
 
     fn emit(&mut self, wanted: bool) -> Result<()> {
@@ -153,6 +164,12 @@ impl KeptPort {
             self.emitting = Some(Emitting::begin(&self.port)?);
         }
         Ok(())
+    }
+}
+
+impl<'a> From<&'a KeptPort> for About<'a> {
+    fn from(held: &'a KeptPort) -> Self {
+        Self { device: held.port.device(), tenant: held.tenant.as_deref() }
     }
 }
 

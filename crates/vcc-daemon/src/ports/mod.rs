@@ -57,10 +57,10 @@ impl Ports {
     /// Takes over the ports that earlier daemons left pinned; the caller has checked their version.
     pub(crate) fn adopt(heartbeat: &mut Heartbeat) -> Result<Self> {
         for device in Port::sweep()? {
-            journal::notice(&format!("{device} is gone: removed its pinned maps"));
+            journal::notice!(port = &device, "{device} is gone: removed its pinned maps");
         }
         if let Some(why) = Expedited::obstacle() {
-            journal::notice(&format!("attaching takes about 40 ms per port: {why}"));
+            journal::notice!("attaching takes about 40 ms per port: {why}");
         }
         let host = take_over(Host::open()?);
         let turning = host.turn_wheels()?;
@@ -85,18 +85,21 @@ impl Ports {
             let device = port.device().to_owned();
             let Some(index) = port.index()? else { continue };
             match port.renew() {
-                Ok(true) => journal::notice(&format!("{device}: adopted, with newer programs")),
-                Ok(false) => journal::info(&format!("{device}: adopted")),
-                Err(error) => journal::error(&format!(
+                Ok(true) => {
+                    journal::notice!(port = &device, "{device}: adopted, with newer programs")
+                }
+                Ok(false) => journal::info!(port = &device, "{device}: adopted"),
+                Err(error) => journal::error!(
+                    port = &device,
                     "{device}: adopted, but still runs its previous programs: {error}"
-                )),
+                ),
             }
             let (here, draining) = (port.is_here()?, port.drains()?);
             let held = KeptPort { draining, ..KeptPort::new(port, index, Affiliation::default()) };
             if here {
                 ports.held.insert(held.port.ifindex(), held);
             } else {
-                journal::warning(&format!("{device} is in another network namespace"));
+                journal::warning!(port = &device, "{device} is in another network namespace");
                 ports.elsewhere.push(held);
             }
             heartbeat.beat();
@@ -199,7 +202,7 @@ impl Ports {
                 Ok(judged) => flows += judged,
                 // The next packet of each flow judges it as well, and the next policy waits for
                 // all.
-                Err(error) => journal::warning(&format!("{}: {error}", held.port.device())),
+                Err(error) => journal::warning!(port = held, "{}: {error}", held.port.device()),
             }
         }
         for held in self.held.values_mut() {
@@ -232,12 +235,12 @@ fn take_over(host: Arc<Host>) -> Arc<Host> {
     match Arc::clone(&host).take_over() {
         Ok((host, replaced)) => {
             if replaced {
-                journal::notice("existing ports run the newer programs now");
+                journal::notice!("existing ports run the newer programs now");
             }
             host
         }
         Err(error) => {
-            journal::error(&format!("upgrading the ports' programs failed: {error}"));
+            journal::error!("upgrading the ports' programs failed: {error}");
             host
         }
     }

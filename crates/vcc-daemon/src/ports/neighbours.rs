@@ -58,10 +58,10 @@ impl Neighbours {
 
     fn found(&mut self, device: &str, harmful: Vec<Finding>) {
         for new in harmful.iter().filter(|finding| !self.harmful.contains(finding)) {
-            journal::warning(&new.describe(device));
+            journal::warning!(port = device, "{}", new.describe(device));
         }
         for old in self.harmful.iter().filter(|finding| !harmful.contains(finding)) {
-            journal::notice(&format!("{device}: no longer in the way: {}", old.found));
+            journal::notice!(port = device, "{device}: no longer in the way: {}", old.found);
         }
         self.harmful = harmful;
     }
@@ -96,6 +96,7 @@ impl Ports {
         began: Instant,
     ) -> vcc_port::Result<()> {
         let around = Around::read()?;
+        journal::if_slow("listing all devices and programs", began);
         let mut result = Ok(());
         for ifindex in ports {
             let Some(held) = self.held.get_mut(&ifindex) else { continue };

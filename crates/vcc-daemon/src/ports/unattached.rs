@@ -1,5 +1,6 @@
 //! Devices that could not be made ports, or are ports elsewhere.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use vcc_port::links::Link;
@@ -42,5 +43,11 @@ impl Retry {
 
     pub(super) fn is_due(self) -> bool {
         self.at <= Instant::now()
+    }
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.pause.as_secs())
     }
 }

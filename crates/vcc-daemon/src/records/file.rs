@@ -100,10 +100,10 @@ impl Records {
             Ok(()) => {
                 if self.failure.take().is_some() {
                     let lost = std::mem::take(&mut self.lost_meanwhile);
-                    journal::notice(&format!(
+                    journal::notice!(
                         "records are written to {} again; {lost} were lost",
                         self.options.target
-                    ));
+                    );
                 }
                 (count, 0)
             }
@@ -112,11 +112,11 @@ impl Records {
                 self.lost_meanwhile += count;
                 let why = error.to_string();
                 if self.failure.as_ref() != Some(&why) {
-                    journal::warning(&format!(
+                    journal::warning!(
                         "records cannot be written to {}: {why}; connections continue, and records \
                          are lost meanwhile",
                         self.options.target
-                    ));
+                    );
                     self.failure = Some(why);
                 }
                 (0, count)

@@ -46,7 +46,9 @@ impl Port {
         let place = Place::find(device)?;
         let (policy, index) = policy.unzip();
         let (host, _) = Host::load(policy, Room::for_one(options.max_flows), false)?;
-        place.attach(&Arc::new(host), index.unwrap_or(0), index.is_some(), options)
+        let host = Arc::new(host);
+        let (port, _) = place.attach(&host, index.unwrap_or(0), index.is_some(), options)?;
+        Ok(port)
     }
 
     /// Attaches so that the attachment outlives this value and this process: to all of the devices,
@@ -125,21 +127,23 @@ impl Place {
         Ok(Self { device, revision })
     }
 
+    /// Returns the attached programs, too.
     fn attach(
         self,
         host: &Arc<Host>,
         index: u32,
         by_policy: bool,
         options: &AttachOptions,
-    ) -> Result<Port> {
+    ) -> Result<(Port, Object)> {
         let generation = host.enter(index, &options.port(by_policy))?;
         let seat = Arc::new(Seat { host: Arc::clone(host), index, generation });
         let attach = || {
             host.open_wheel(index)?;
-            self.link(&host.port_programs(index)?, options.order)
+            let programs = host.port_programs(index)?;
+            Ok((self.link(&programs, options.order)?, programs))
         };
         match attach() {
-            Ok(links) => Ok(self.port(links, seat)),
+            Ok((links, programs)) => Ok((self.port(links, seat), programs)),
             Err(error) => {
                 // The first error is reported.
                 let _ = host.leave(index);
@@ -171,17 +175,17 @@ impl Place {
         options: &AttachOptions,
     ) -> Result<Port> {
         let _expedited = Expedited::begin();
-        let mut port = self.attach(host, index, by_policy, options)?;
-        port.pin(index)?;
+        let (mut port, programs) = self.attach(host, index, by_policy, options)?;
+        port.pin(index, &programs)?;
         Ok(port)
     }
 }
 
 impl Port {
     /// The caller holds the lock.
-    pub(super) fn pin(&mut self, index: u32) -> Result<()> {
+    pub(super) fn pin(&mut self, index: u32, programs: &Object) -> Result<()> {
         let pin = Pin::new(&self.device, index);
-        pin.create(&mut self.links)?;
+        pin.create(&mut self.links, programs)?;
         self.pin = Some(pin);
         Ok(())
     }

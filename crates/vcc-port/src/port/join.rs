@@ -40,7 +40,7 @@ impl Port {
             let mut port = place.port(links, Arc::clone(seat));
             port.others = [&self.others[..], std::slice::from_ref(&self.device.name)].concat();
             if self.pin.is_some() {
-                port.pin(seat.index)?;
+                port.pin(seat.index, &programs)?;
             }
             Ok(port)
         });

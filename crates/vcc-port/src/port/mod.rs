@@ -180,14 +180,23 @@ impl Port {
         Ok(from_guest + to_guest)
     }
 
-    /// The run time of the programs, while [`crate::RunTimes`] counted it. Requires CAP_SYS_ADMIN.
+    /// The run time of the programs, while somebody had the kernel count it; see [`crate::RunTimes`].
+    /// Requires CAP_SYS_ADMIN, unless the port is pinned.
     pub fn run_time_by_direction(&self) -> Result<RunTimeByDirection> {
-        let time = |link: &Link| {
+        let time = |link: &Link, hook| {
             let info = link.info().map_err(|e| Error::system("read an attachment", e))?;
-            run_time::of_program(info.prog_id)
+            let pinned = self.pin.as_ref().and_then(|pin| pin.open_program(hook).ok());
+            run_time::of_program(info.prog_id, pinned)
         };
         let [from_guest, to_guest] = &self.links;
-        Ok(RunTimeByDirection { from_guest: time(from_guest)?, to_guest: time(to_guest)? })
+        let [from_guest, to_guest] =
+            [time(from_guest, Hook::FromGuest)?, time(to_guest, Hook::ToGuest)?];
+        Ok(RunTimeByDirection { from_guest, to_guest })
+    }
+
+    /// The kernel's memory of the tables of all ports of its host.
+    pub fn tables_bytes(&self) -> Result<u64> {
+        self.seat()?.host.tables_bytes()
     }
 
     /// Attaches another program beside that of the port.

@@ -13,7 +13,9 @@ impl Port {
     /// does so for CAP_SYS_ADMIN only: where there may be others, [`crate::Predecessor::succeed`]
     /// has replaced them before.
     pub fn renew(&mut self) -> Result<bool> {
-        self.renew_if(|running, ours| running != ours)
+        // Of a version that pinned no programs: their run time cannot be read.
+        let lacks_pins = self.pin.as_ref().is_some_and(|pin| !pin.has_programs());
+        self.renew_if(|running, ours| running != ours || lacks_pins)
     }
 
     pub(super) fn renew_if(
@@ -44,6 +46,9 @@ impl Port {
             let program = object::program(&programs, hook.program_name())?;
             link.update_prog(&program)
                 .map_err(|e| Error::system("replace a program of a port", e))?;
+        }
+        if let Some(pin) = &self.pin {
+            pin.put_programs(&programs)?;
         }
         Ok(true)
     }

@@ -266,7 +266,7 @@ impl Moving {
     }
 
     fn attach(&mut self, after: impl Fn(Step) -> Result<()>) -> Result<()> {
-        for (at, One { links, programs, .. }) in self.ports.iter_mut().enumerate() {
+        for (at, One { theirs, links, programs, .. }) in self.ports.iter_mut().enumerate() {
             for (link, hook) in links.iter_mut().zip(Hook::BOTH) {
                 let program = object::program(programs, hook.program_name())?;
                 if let Err(error) = link.update_prog(&program) {
@@ -278,6 +278,7 @@ impl Moving {
                     self.is_begun = true;
                 }
             }
+            theirs.pin.put_programs(programs)?;
             after(Step::Moved(at + 1))?;
         }
         Ok(())

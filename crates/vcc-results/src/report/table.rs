@@ -6,17 +6,27 @@ use super::{CaseReport, Judgement, MetricReport, Report, Verdict, verdict};
 use crate::result::Backend;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use vcc_command::table::Align::{Left, Right};
+use vcc_command::table::{Align, Table};
 
-const HEADINGS: [&str; 7] = ["case", "metric", "median", "min", "max", "paper", "verdict"];
+const COLUMNS: [(&str, Align); 7] = [
+    ("case", Left),
+    ("metric", Left),
+    ("median", Right),
+    ("min", Right),
+    ("max", Right),
+    ("paper", Right),
+    ("verdict", Left),
+];
 
 pub fn render_table(report: &Report) -> String {
     let mut text = format!("{}: {}\n", report.experiment, report.title);
     let quick = if report.quick { ", quick" } else { "" };
     let time = if report.backend == Backend::Virtual { ", virtual time" } else { "" };
     let _ = writeln!(text, "stack {}, {}{quick}{time}\n", report.stack, report.seeds());
-    let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
-    report.cases.iter().for_each(|case| rows.extend(case_rows(case)));
-    text.push_str(&aligned(&rows));
+    let mut table = Table::new(COLUMNS);
+    report.cases.iter().flat_map(case_rows).for_each(|row| table.row(row));
+    text.push_str(&table.render());
     text.push('\n');
     text.push_str(&definitions(report));
     for case in &report.cases {
@@ -83,14 +93,14 @@ fn conclusion(report: &Report) -> String {
     }
 }
 
-fn case_rows(case: &CaseReport) -> Vec<Vec<String>> {
+fn case_rows(case: &CaseReport) -> Vec<[String; COLUMNS.len()]> {
     if case.metrics.is_empty() {
         let dashes = [case.name.as_str(), "(no valid run)", "", "", "", "", "NOT valid"];
-        return vec![dashes.map(str::to_owned).to_vec()];
+        return vec![dashes.map(str::to_owned)];
     }
     let rows = case.metrics.iter().enumerate().map(|(index, (name, metric))| {
         let verdict = case.verdicts.iter().find(|verdict| verdict.metric == *name);
-        vec![
+        [
             if index == 0 { case.name.clone() } else { String::new() },
             name.clone(),
             number(metric.median),
@@ -143,25 +153,6 @@ fn remarks(case: &CaseReport, wanted: u32) -> String {
     let warnings: BTreeSet<&String> = case.runs.iter().flat_map(|run| &run.warnings).collect();
     for warning in warnings {
         let _ = writeln!(text, "{}: {warning}", case.name);
-    }
-    text
-}
-
-fn aligned(rows: &[Vec<String>]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let is_number = (2..6).contains(&column);
-            let _ = match is_number {
-                true => write!(line, "{cell:>width$}  "),
-                false => write!(line, "{cell:<width$}  "),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
     }
     text
 }

@@ -186,9 +186,10 @@ pub static PORT_COLUMNS: &[Column] = &[
         "cost_cpu",
         Fraction,
         |port| port.cost.map(|cost| cost.cpu).into(),
-        "the share of one CPU that the port's own programs take, or its `vcc domain`; known to `vcc top` and `vcc ports --cost` of root",
+        "the share of one CPU that the port's own programs take, or its `vcc domain`; known to `vcc top` and `vcc ports --cost` of root, and to the daemon while the kernel counts run times (`sysctl kernel.bpf_stats_enabled=1`)",
     )
-    .top(10, None),
+    .top(10, None)
+    .page(Page::Table),
     Column::new(
         "From guest",
         "cost_from_guest_ns",
@@ -196,7 +197,8 @@ pub static PORT_COLUMNS: &[Column] = &[
         |port| port.work(|cost| cost.from_guest).and_then(|work| work.frame_ns).into(),
         "the mean time that they take for a frame from the guest, of which a super-segment is one",
     )
-    .top(11, None),
+    .top(11, None)
+    .page(Page::Table),
     Column::new(
         "To guest",
         "cost_to_guest_ns",
@@ -204,7 +206,8 @@ pub static PORT_COLUMNS: &[Column] = &[
         |port| port.work(|cost| cost.to_guest).and_then(|work| work.frame_ns).into(),
         "the same for a frame to the guest; of `vcc domain`, both are the mean of both directions",
     )
-    .top(12, None),
+    .top(12, None)
+    .page(Page::Table),
     Column::new(
         "Frames from",
         "frames_from_guest_per_s",

@@ -29,6 +29,8 @@ pub struct SnapshotView<'a> {
     ports: Vec<Port<'a>>,
     rules: &'a [RuleView],
     pools: &'a [Pool],
+    /// The kernel's memory of the tables of all ports; None without a port there.
+    tables_bytes: Option<u64>,
     /// None if no connection was in shadow mode.
     trial: Option<&'a TrialView>,
     /// For the page's charts, as those of `/api/history.json`.
@@ -82,6 +84,7 @@ impl<'a> SnapshotView<'a> {
             ports,
             rules: &snapshot.rules,
             pools: &snapshot.pools,
+            tables_bytes: snapshot.tables_bytes,
             trial: taken.trial.as_deref(),
             point: Point::from_snapshot(snapshot, taken.activity.all),
         }

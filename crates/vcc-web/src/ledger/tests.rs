@@ -18,6 +18,7 @@ impl Host {
         let port = PortView { index: Some(0), ..testing::port("tap0") };
         let rule = testing::rule("web");
         let snapshot = Snapshot {
+            tables_bytes: None,
             at: std::time::SystemTime::UNIX_EPOCH,
             daemon: Daemon::default(),
             epoch: 1,

@@ -46,6 +46,7 @@ metrics! {
     RECORDS_FAILING = gauge("vcc_records_failing", [], "1 while records of connections cannot be written, else 0; only with --records.");
 
     PORTS = gauge("vcc_ports", ["state"], "Ports by state: attached, or failed if a port cannot be read.");
+    TABLES = gauge("vcc_tables_bytes", [], "The kernel's memory of the tables of all ports; only with a port in the kernel.");
     PORT_FLOWS = gauge("vcc_port_flows", ["device", "tenant", "stage"], "Connections in a port's table, by stage.");
     PORT_FLOWS_MAX = gauge("vcc_port_flows_max", ["device", "tenant"], "Size of a port's table of connections.");
     PORT_WINDOW = gauge("vcc_port_window_bytes", ["device", "tenant"], "Windows shown to a port's guest, summed over its connections.");
@@ -53,6 +54,8 @@ metrics! {
     PORT_PROMISED = gauge("vcc_port_promised_bytes", ["device", "tenant"], "Bytes that a port of `vcc domain` has acknowledged, and the end in whose name has not.");
     PORT_CHANNEL_UP = gauge("vcc_port_channel_up", ["device", "tenant"], "1 if the guest's congestion control follows the channel of a port of `vcc domain`, else 0; only with a channel.");
     PORT_CHANNEL_MALFORMED = counter("vcc_port_channel_malformed_messages_total", ["device", "tenant"], "Malformed messages of the guest on the channel, each of which closed it; since `vcc domain` started.");
+    PORT_COST_SECONDS = counter("vcc_port_cost_seconds_total", ["device", "tenant", "direction"], "Time that a device's own programs took for frames of a direction, while the kernel counted it; since they were attached.");
+    PORT_COST_FRAMES = counter("vcc_port_cost_frames_total", ["device", "tenant", "direction"], "Frames for which that time was counted; a super-segment is one.");
     PORT_ACKED = counter("vcc_port_acked_bytes_total", ["device", "tenant"], "Acknowledged payload of a port's guest, between the first and the last reading of each connection; since the daemon started.");
     PORT_FABRIC_DELAY = histogram("vcc_port_fabric_delay_seconds", ["device", "tenant"], "Times that fabric and peer took to answer a port's guest; since the port was attached.");
     PORT_GUEST_DELAY = histogram("vcc_port_guest_delay_seconds", ["device", "tenant"], "Times that a port's guest took to answer; since the port was attached.");

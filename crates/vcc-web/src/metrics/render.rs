@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::UNIX_EPOCH;
 
 use vcc_engine::{Delays, Histogram, Stage};
+use vcc_port::RunTime;
 use vcc_view::trial::Sums;
 use vcc_view::{Counts, FlowView, PortView, RuleView};
 
@@ -109,6 +110,9 @@ fn ports(text: &mut Text, taken: &Taken) {
         samples.add(["attached"], (ports.len() - failed) as f64);
         samples.add(["failed"], failed as f64);
     });
+    if let Some(bytes) = taken.snapshot.tables_bytes {
+        text.one(&m::TABLES, bytes as f64);
+    }
     let mut stages: HashMap<(usize, Stage), u64> = HashMap::new();
     for flow in &taken.snapshot.flows {
         *stages.entry((flow.port_index, flow.state.stage())).or_default() += 1;
@@ -151,6 +155,20 @@ fn ports(text: &mut Text, taken: &Taken) {
         text.family(metric, |samples| {
             for (port, value) in readable().filter_map(|(_, port)| Some((port, value(port)?))) {
                 samples.add([&port.port, &tenant(port)], value as f64);
+            }
+        });
+    }
+    let [seconds, frames]: [fn(RunTime) -> f64; 2] =
+        [|time| time.ns as f64 / 1e9, |time| time.runs as f64];
+    for (metric, value) in [(&m::PORT_COST_SECONDS, seconds), (&m::PORT_COST_FRAMES, frames)] {
+        text.family(metric, |samples| {
+            // Each device of a guest has programs of its own.
+            for (port, time) in ports.iter().filter_map(|port| Some((port, port.run_time?))) {
+                for (direction, time) in
+                    [("from_guest", time.from_guest), ("to_guest", time.to_guest)]
+                {
+                    samples.add([&port.port, &tenant(port), direction], value(time));
+                }
             }
         });
     }

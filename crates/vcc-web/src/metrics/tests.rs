@@ -190,6 +190,23 @@ fn buckets_of_a_histogram_include_those_before() {
 }
 
 #[test]
+fn a_cost_is_given_where_the_kernel_has_counted_it() {
+    let parsed = parsed([snapshot(10)]);
+    let of = |device, direction| {
+        let labels = [("device", device), ("tenant", "acme"), ("direction", direction)];
+        ["vcc_port_cost_frames_total", "vcc_port_cost_seconds_total"]
+            .map(|name| value(&parsed, name, &labels))
+    };
+    assert_eq!(of("vnet-acme-0", "from_guest"), [10_000.0, 0.0024]);
+    assert_eq!(of("vnet-acme-0", "to_guest"), [10_000.0, 0.0018]);
+    let is_of_tap7 = |(name, labels): &(String, Vec<(String, String)>)| {
+        name.starts_with("vcc_port_cost_") && labels.iter().any(|(_, value)| value == "tap7")
+    };
+    assert!(!parsed.samples.keys().any(is_of_tap7), "a port of `vcc domain` has no programs");
+    assert_eq!(value(&parsed, "vcc_tables_bytes", &[]), f64::from(63 << 20));
+}
+
+#[test]
 fn zeros_are_left_out_on_request_and_nothing_else() {
     let mut snapshot = snapshot(3600);
     snapshot.ports[0].delays = Some(vcc_view::testing::delays(&[200], &[]));

@@ -1,9 +1,13 @@
 //! Prometheus' text format, version 0.0.4:
 //! https://prometheus.io/docs/instrumenting/exposition_formats/
+//!
+//! Who asks for OpenMetrics reads this, too. The reverse does not hold: OpenMetrics declares a counter
+//! without the suffix of its samples, so that readers of 0.0.4 would find the type of none of them.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
+use prometheus::TextEncoder;
+use prometheus::proto::{self, Bucket, Counter, Gauge, LabelPair, MetricFamily, MetricType};
 use vcc_engine::Histogram;
 
 use super::{Kind, Metric};
@@ -39,9 +43,9 @@ impl Zeros {
 pub struct Samples {
     metric: &'static Metric,
     zeros: Zeros,
-    /// A line without the metric's name, and its value.
-    lines: Vec<(String, f64)>,
-    places: HashMap<String, usize>,
+    samples: Vec<proto::Metric>,
+    /// Of samples, by the values of their labels.
+    places: HashMap<Vec<String>, usize>,
 }
 
 impl Text {
@@ -51,22 +55,27 @@ impl Text {
 
     pub fn family(&mut self, metric: &'static Metric, fill: impl FnOnce(&mut Samples)) {
         let mut samples =
-            Samples { metric, zeros: self.zeros, lines: Vec::new(), places: HashMap::new() };
+            Samples { metric, zeros: self.zeros, samples: Vec::new(), places: HashMap::new() };
         fill(&mut samples);
+        let mut samples = samples.samples;
         if self.zeros == Zeros::LeftOut && metric.kind == Kind::Counter && !metric.labels.is_empty()
         {
-            samples.lines.retain(|(_, value)| *value != 0.0);
+            samples.retain(|sample| sample.get_counter().get_value() != 0.0);
         }
-        if samples.lines.is_empty() {
+        if samples.is_empty() {
             return;
         }
-        let Metric { name, kind, help, .. } = metric;
-        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        // Writing to a String cannot fail.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
-        for (line, value) in samples.lines {
-            let _ = writeln!(self.text, "{name}{line} {value}");
-        }
+        let mut family = MetricFamily::default();
+        family.set_name(metric.name.into());
+        family.set_help(metric.help.into());
+        family.set_field_type(match metric.kind {
+            Kind::Counter => MetricType::COUNTER,
+            Kind::Gauge => MetricType::GAUGE,
+            Kind::Histogram => MetricType::HISTOGRAM,
+        });
+        family.set_metric(samples);
+        let encoded = TextEncoder::new().encode_utf8(&[family], &mut self.text);
+        encoded.expect("a family with a name and samples");
     }
 
     pub fn one(&mut self, metric: &'static Metric, value: f64) {
@@ -81,8 +90,17 @@ impl Text {
 impl Samples {
     /// `labels` are the values of the metric's labels, in their order.
     pub fn add<const N: usize>(&mut self, labels: [&str; N], value: f64) {
-        let pairs = self.pairs(labels);
-        self.add_line("", &pairs, value);
+        let is_counter = self.metric.kind == Kind::Counter;
+        let sample = self.sample(labels);
+        if is_counter {
+            let mut counter = Counter::default();
+            counter.set_value(sample.get_counter().get_value() + value);
+            sample.set_counter(counter);
+        } else {
+            let mut gauge = Gauge::default();
+            gauge.set_value(sample.get_gauge().get_value() + value);
+            sample.set_gauge(gauge);
+        }
     }
 
     /// Of a histogram; each bucket includes those before it.
@@ -90,42 +108,48 @@ impl Samples {
         if self.zeros == Zeros::LeftOut && histogram.counts().iter().all(|count| *count == 0) {
             return;
         }
-        let pairs = self.pairs(labels);
+        let sample = self.sample(labels);
+        let before = sample.get_histogram();
         let mut up_to = 0;
-        for (bound_us, count) in Histogram::bounds_us().zip(histogram.counts()) {
+        let mut buckets = Vec::with_capacity(Histogram::BUCKETS);
+        for (at, (bound_us, count)) in Histogram::bounds_us().zip(histogram.counts()).enumerate() {
             up_to += count;
-            let bound = bound_us.map_or("+Inf".into(), |us| seconds(us.into()).to_string());
-            let within = [&*pairs, &[format!("le=\"{bound}\"")]].concat();
-            self.add_line("_bucket", &within, up_to as f64);
+            // The encoder adds the bucket without a bound.
+            let Some(bound_us) = bound_us else { continue };
+            let mut bucket = Bucket::default();
+            bucket.set_upper_bound(seconds(bound_us.into()));
+            let others = before.get_bucket().get(at).map_or(0, Bucket::cumulative_count);
+            bucket.set_cumulative_count(others + up_to);
+            buckets.push(bucket);
         }
-        self.add_line("_sum", &pairs, seconds(histogram.sum_us()));
-        self.add_line("_count", &pairs, up_to as f64);
+        let mut sum = proto::Histogram::default();
+        sum.set_sample_count(before.get_sample_count() + up_to);
+        sum.set_sample_sum(before.get_sample_sum() + seconds(histogram.sum_us()));
+        sum.set_bucket(buckets);
+        sample.set_histogram(sum);
     }
 
-    fn pairs<const N: usize>(&self, labels: [&str; N]) -> Vec<String> {
-        assert_eq!(self.metric.labels.len(), N, "labels of {}", self.metric.name);
-        let pairs = self.metric.labels.iter().zip(labels);
-        pairs.map(|(key, value)| format!("{key}=\"{}\"", escaped(value))).collect()
-    }
-
-    fn add_line(&mut self, suffix: &str, pairs: &[String], value: f64) {
-        let labels =
-            if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) };
-        let line = format!("{suffix}{labels}");
-        match self.places.get(&line) {
-            Some(place) => self.lines[*place].1 += value,
-            None => {
-                self.places.insert(line.clone(), self.lines.len());
-                self.lines.push((line, value));
-            }
-        }
+    /// The one with these labels.
+    fn sample<const N: usize>(&mut self, labels: [&str; N]) -> &mut proto::Metric {
+        let names = self.metric.labels;
+        assert_eq!(names.len(), N, "labels of {}", self.metric.name);
+        let values = labels.map(str::to_owned).to_vec();
+        let place = *self.places.entry(values).or_insert_with(|| {
+            let pair = |(name, value): (&&str, &str)| {
+                let mut pair = LabelPair::default();
+                pair.set_name((*name).to_owned());
+                pair.set_value(value.to_owned());
+                pair
+            };
+            let mut sample = proto::Metric::default();
+            sample.set_label(names.iter().zip(labels).map(pair).collect());
+            self.samples.push(sample);
+            self.samples.len() - 1
+        });
+        &mut self.samples[place]
     }
 }
 
 fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
-}
-
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -2,11 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use vcc_testing::skip;
 use vcc_web::testing::Fake;
 use vcc_web::{Limits, METRICS, Options, Server, Snapshot, Source, serve_with};
 
@@ -332,6 +334,32 @@ fn every_metric_comes_over_the_wire() {
     for metric in METRICS.iter().filter(|metric| !metric.name.starts_with("vcc_trial_")) {
         assert!(answer.contains(&format!("\n# TYPE {} ", metric.name)), "{}", metric.name);
     }
+}
+
+/// Its samples and types are those of OpenMetrics, and it is the only format that all readers know.
+#[test]
+fn who_prefers_openmetrics_reads_the_same() {
+    let (server, _) = started(limits());
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;\
+                   version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1\r\n\r\n";
+    let answer = talk(server.address(), request.as_bytes());
+    assert!(answer.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{answer}");
+    assert!(answer.contains("\n# TYPE vcc_port_acked_bytes_total counter\n"), "{answer}");
+}
+
+#[test]
+fn prometheus_accepts_the_metrics() {
+    let (server, _) = started(limits());
+    let answer = get(server.address(), "/metrics");
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = promtool.stderr(Stdio::piped()).spawn() else {
+        return skip("promtool is not installed");
+    };
+    child.stdin.take().expect("its input").write_all(body(&answer).as_bytes()).expect("read");
+    let output = child.wait_with_output().expect("an end");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
 }
 
 #[test]

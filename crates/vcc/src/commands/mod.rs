@@ -12,6 +12,7 @@ pub mod flows;
 pub mod generate;
 pub mod guests;
 pub mod import;
+pub mod log_level;
 pub mod policy;
 pub mod ports;
 mod private_file;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use vcc_daemon::{Error, OfCluster, Options, Origin, RecordsOptions, RuntimeDir, Target};
+use vcc_daemon::{Error, LogLevel, OfCluster, Options, Origin, RecordsOptions, RuntimeDir, Target};
 
-use super::policy;
+use super::{log_level, policy};
 
 /// Run the daemon: keep this host's ports under a policy
 ///
@@ -39,6 +39,10 @@ pub struct Arguments {
     /// anyone who can reach it sees all connections
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = Listen(Some(vcc_web::DEFAULT_LISTEN)))]
     listen: Listen,
+
+    /// Up to which level events are logged; `vcc log-level` changes it later
+    #[arg(long, value_name = "LEVEL", default_value_t, value_parser = log_level::parser())]
+    log_level: LogLevel,
 
     /// A host name under which the page may be requested, besides addresses and `localhost`; may be
     /// repeated
@@ -136,7 +140,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         share: arguments.records_share,
     });
     let (origin, runtime_dir) = (origin(arguments)?, RuntimeDir::of_environment());
-    let options = Options { origin, runtime_dir, web, records };
+    let log_level = arguments.log_level;
+    let options = Options { origin, log_level, runtime_dir, web, records };
     vcc_daemon::run(options).inspect_err(|error| {
         if let Error::BadPolicy { problems, .. } = error {
             policy::complain(&problems.problems);

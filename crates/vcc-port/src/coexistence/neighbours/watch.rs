@@ -46,7 +46,7 @@ impl Traffic {
             return Ok(None);
         };
         let runs = || {
-            let runs = |id| run_time::of_program(id).map(|time| time.runs);
+            let runs = |id| run_time::of_program(id, None).map(|time| time.runs);
             Ok::<_, Error>([runs(from_guest)?, runs(to_guest)?])
         };
         let packets = || {

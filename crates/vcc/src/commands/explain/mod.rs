@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if said.as_ref() != Some(&answer) {
             output::say(&answer.to_string());
         }
-        output::say(&format!("live at {}:\n{}", flow.port, table::pairs(&rows(flow))));
+        output::say(&format!("live at {}:\n{}", flow.port, table::pairs(rows(flow))));
         if let Some(why) = answer.difference(live, arguments) {
             output::say(&format!("{why}\n"));
         }

@@ -1,6 +1,6 @@
 //! The flows as a table.
 
-use vcc_command::table::{Align, Table};
+use vcc_command::table::{self, Align, Table};
 use vcc_view::{Column, FLOW_COLUMNS, FlowView, Shown, Unit};
 
 pub fn table(flows: &[FlowView], is_wide: bool) -> String {
@@ -62,11 +62,7 @@ pub fn is_shown<'a, T: 'static>(
 /// The help of the columns in `--help`.
 pub fn help() -> String {
     let shown = FLOW_COLUMNS.iter().filter(|column| !matches!(column.shown, Shown::Json));
-    let rows: Vec<(String, String)> =
-        shown.map(|column| (column.heading(), column.plain_help())).collect();
-    let width = rows.iter().map(|(heading, _)| heading.chars().count()).max().unwrap_or(0);
-    let line = |(heading, help): &(String, String)| format!("  {heading:<width$}  {help}\n");
-    let lines: String = rows.iter().map(line).collect();
+    let lines = table::pairs(shown.map(|column| (column.heading(), column.plain_help())));
     format!("Columns:\n{lines}\ndocs/seeing.md explains what LIMITED-BY says.")
 }
 

@@ -29,7 +29,7 @@ pub fn text(row: &Row) -> String {
         let text = "not in the file: windows and scales are unknown, the MSS and SACK are assumed";
         lines.push(("SYN", text.into()));
     }
-    format!("{} to {}, in {}:\n{}", id.guest, id.peer, row.flow.port, table::pairs(&lines))
+    format!("{} to {}, in {}:\n{}", id.guest, id.peer, row.flow.port, table::pairs(lines))
 }
 
 fn syn_text(syn: &Syn) -> String {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use vcc_command::table;
 use vcc_engine::{FlowState, Params, sys};
 use vcc_net::seq::advance;
 use vcc_port::{Flow, FlowId, TraceEvent};
@@ -84,11 +85,8 @@ columns! {
 
 /// The help of the columns in `--help`.
 pub fn help() -> String {
-    let width = COLUMNS.iter().map(|column| column.name.len()).max().unwrap_or(0);
-    let line = |column: &Column| {
-        format!("  {:<width$}  {}\n", column.name, column.meaning.replace('`', ""))
-    };
-    let lines: String = COLUMNS.iter().map(line).collect();
+    let lines =
+        table::pairs(COLUMNS.iter().map(|column| (column.name, column.meaning.replace('`', ""))));
     format!("Columns, of which those that are unknown or do not apply are empty:\n{lines}")
 }
 

@@ -2,9 +2,11 @@
 
 mod asking;
 mod chaos;
+mod costing;
 mod devices;
 mod domains;
 mod hostile;
+mod logging;
 mod recording;
 mod reloading;
 mod restarting;

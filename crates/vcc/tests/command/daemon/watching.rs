@@ -8,7 +8,7 @@ use serde_json::Value;
 use vcc_port::Port;
 use vcc_testing::{guest, ip, on_a_host};
 
-use super::{POLICY, Place};
+use super::{Daemon, POLICY, Place};
 use crate::wire::{connect, exchange};
 
 /// The answer's first line and its body.
@@ -23,8 +23,15 @@ pub fn get(address: &str, path: &str) -> (String, String) {
     (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
 }
 
+/// Where a daemon serves, of which no later line of the log was waited for.
+pub(super) fn address(daemon: &Daemon) -> String {
+    let log_line = daemon.wait_for_log("web page at http://");
+    let (_, address) = log_line.split_once("http://").expect("an address");
+    address.trim_end_matches('/').to_owned()
+}
+
 /// Answers may be a second old.
-fn eventually(
+pub(super) fn eventually(
     address: &str,
     path: &str,
     is_it: impl Fn(&(String, String)) -> bool,
@@ -75,9 +82,7 @@ fn metrics_health_and_page_are_of_the_ports_that_there_are() {
         let _guest = guest();
         let place = Place::new("watching", POLICY);
         let daemon = place.run_at("127.0.0.1:0");
-        let log_line = daemon.wait_for_log("web page at http://");
-        let (_, address) = log_line.split_once("http://").expect("an address");
-        let address = address.trim_end_matches('/');
+        let address = &*address(&daemon);
 
         let (status, metrics) = eventually(address, "/metrics", |(_, metrics)| {
             metric(metrics, "vcc_policy_epoch ") == 1.0 && metrics.contains("device=\"port\"")

@@ -59,8 +59,9 @@ fn every_problem_and_journal_line_is_explained() {
     for file in sources(&daemon) {
         let code = fs::read_to_string(&file).expect("UTF-8");
         let is_problems = file.ends_with("problems.rs");
-        for call in ["journal::error(", "journal::warning(", "journal::notice(", "journal::info("] {
-            first_literals(&code, call).iter().for_each(|literal| explained(&file, literal));
+        for level in ["error", "warning", "notice", "info"] {
+            let call = format!("journal::{level}!(");
+            first_literals(&code, &call).iter().for_each(|literal| explained(&file, literal));
         }
         if is_problems || code.contains("Shortage::Connections =>") {
             let describes = if is_problems { "format!(" } else { "=> format!(" };
@@ -83,11 +84,12 @@ fn sources(directory: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// The text of each call that begins with a literal, or with `&format!` of one.
+/// The text of each call that begins with a literal, perhaps behind the port that it is about.
 fn first_literals(code: &str, call: &str) -> Vec<String> {
     let arguments = code.split(call).skip(1).map(|rest| {
         let rest = rest.trim_start();
-        rest.strip_prefix("&format!(").unwrap_or(rest).trim_start()
+        let about = rest.strip_prefix("port =").and_then(|rest| rest.split_once(','));
+        about.map_or(rest, |(_, rest)| rest.trim_start())
     });
     let literal = |text: &str| {
         let text = text.strip_prefix('"')?;
@@ -114,8 +116,7 @@ fn fixed_part(literal: &str) -> &str {
 
 #[test]
 fn literals_are_found_in_code() {
-    let code =
-        "say(&format!(\n    \"{device}: one \\\n     two {x}\"\n)); say(\"three\"); say(&told);";
+    let code = "say(\n    port = &device,\n    \"{device}: one \\\n     two {x}\"\n); say(\"three\"); say(&told);";
     assert_eq!(first_literals(code, "say("), ["{device}: one two {x}", "three"]);
     assert_eq!(fixed_part("{device}: one two {x}, and"), "one two");
 }

@@ -62,7 +62,7 @@ fn json_of_commands() {
         let hosts = serde_json::from_str(&output.stdout)
             .unwrap_or_else(|e| panic!("{e}: {}", output.stderr));
         shape.add("`vcc top --hosts FILE --json`", &hosts);
-        for request in ["status", "policy", "apply"] {
+        for request in ["status", "policy", "apply", "log_level"] {
             let answer = asked(place.connect(), &format!("{{\"request\":\"{request}\"}}"));
             shape.add(&format!("control:{request}"), &answer);
         }

@@ -1,6 +1,7 @@
 //! The table of connections on both sides.
 
 use vcc_capture::both::{Alone, Compared, Direction, Face};
+use vcc_command::table;
 use vcc_view::Unit::{Bytes, Count, Text};
 use vcc_view::Value;
 
@@ -119,9 +120,6 @@ pub fn table(rows: &[Compared], is_wide: bool) -> String {
 
 /// The help of the columns in `--help`.
 pub fn help() -> String {
-    let width = COLUMNS.iter().map(|column| column.heading().chars().count()).max().unwrap_or(0);
-    let line =
-        |column: &Column| format!("  {:<width$}  {}\n", column.heading(), column.plain_help());
-    let lines: String = COLUMNS.iter().map(line).collect();
+    let lines = table::pairs(COLUMNS.iter().map(|column| (column.heading(), column.plain_help())));
     format!("Columns with --both:\n{lines}")
 }

@@ -1,9 +1,10 @@
 //! Aligned columns. Where there is no room for all, those of the highest ranks are dropped.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
+use ratatui::widgets::{Row, Table};
 use vcc_command::output::printable_line;
 use vcc_view::{Column, Top};
 
@@ -19,7 +20,7 @@ pub fn shown<T>(columns: &'static [Column<T>]) -> Vec<Shown<T>> {
     columns.iter().filter_map(shown).collect()
 }
 
-const GAP: usize = 2;
+const GAP: u16 = 2;
 
 /// A column that fits.
 struct Fitting {
@@ -27,22 +28,25 @@ struct Fitting {
     at: usize,
     heading: String,
     is_text: bool,
-    width: usize,
+    width: u16,
     rank: u8,
 }
 
-fn fitting<T>(shown: &[Shown<T>], rows: &[Vec<String>], room: usize) -> Vec<Fitting> {
+fn fitting<T>(shown: &[Shown<T>], rows: &[Vec<String>], room: u16) -> Vec<Fitting> {
+    let width_of = |text: &str| Line::raw(text).width();
     let fitting = |(at, Shown { column, top }): (usize, &Shown<T>)| {
         let heading = column.heading();
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        let width = cells.chain([top.width_chars, heading.chars().count()]).max().unwrap_or(0);
+        let cells = rows.iter().map(|row| width_of(&row[at]));
+        let width = cells.chain([top.width_chars, width_of(&heading)]).max().unwrap_or(0);
+        let width = u16::try_from(width).unwrap_or(u16::MAX);
         Fitting { at, heading, is_text: column.unit.is_text(), width, rank: top.rank }
     };
     let mut kept: Vec<Fitting> = shown.iter().enumerate().map(fitting).collect();
     let taken = |kept: &[Fitting]| {
-        kept.iter().map(|column| column.width + GAP).sum::<usize>().saturating_sub(GAP)
+        let columns = kept.iter().map(|column| u32::from(column.width) + u32::from(GAP));
+        columns.sum::<u32>().saturating_sub(GAP.into())
     };
-    while taken(&kept) > room && kept.len() > 1 {
+    while taken(&kept) > room.into() && kept.len() > 1 {
         let ranks = kept.iter().enumerate().map(|(at, column)| (column.rank, at));
         let (_, last) = ranks.max().unwrap_or_default();
         kept.remove(last);
@@ -51,12 +55,12 @@ fn fitting<T>(shown: &[Shown<T>], rows: &[Vec<String>], room: usize) -> Vec<Fitt
 }
 
 /// Numbers are aligned at the right.
-fn line<'a>(kept: &'a [Fitting], cell: impl Fn(&'a Fitting) -> &'a str) -> String {
+fn row<'a>(kept: &'a [Fitting], cell: impl Fn(&'a Fitting) -> &'a str) -> Row<'a> {
     let cells = kept.iter().map(|column| {
-        let (cell, width) = (cell(column), column.width);
-        if column.is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        let line = Line::raw(cell(column));
+        if column.is_text { line } else { line.right_aligned() }
     });
-    cells.collect::<Vec<_>>().join(&" ".repeat(GAP))
+    Row::new(cells)
 }
 
 /// The headings, and as many rows as fit, the selected one among them.
@@ -77,21 +81,17 @@ pub fn draw<T>(
     };
     let visible: Vec<Vec<String>> =
         rows[first..rows.len().min(first + room)].iter().map(printable).collect();
-    let width = usize::from(area.width);
-    let kept = fitting(shown, &visible, width);
-    let header = line(&kept, |column| &column.heading);
-    let mut lines = vec![Line::styled(
-        format!("{header:<width$}"),
-        Style::new().add_modifier(Modifier::REVERSED),
-    )];
-    for (index, row) in visible.iter().enumerate() {
-        let text = line(&kept, |column| &row[column.at]);
-        let style = if selected == Some(first + index) {
+    let kept = fitting(shown, &visible, area.width);
+    let header = row(&kept, |column| &column.heading).style(Modifier::REVERSED);
+    let lines = visible.iter().enumerate().map(|(index, cells)| {
+        let is_selected = selected == Some(first + index);
+        let style = if is_selected {
             Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
         } else {
             Style::new()
         };
-        lines.push(Line::styled(format!("{text:<width$}"), style));
-    }
-    frame.render_widget(ratatui::text::Text::from(lines), area);
+        row(&kept, |column| &cells[column.at]).style(style)
+    });
+    let widths = kept.iter().map(|column| Constraint::Length(column.width));
+    frame.render_widget(Table::new(lines, widths).header(header).column_spacing(GAP), area);
 }
