@@ -417,16 +417,6 @@ void vcc_native_hold_pool_leave(struct vcc_pool *pool, struct vcc_flow *f, uint3
 	pool_leave(pool, f, charged_bytes, weight);
 }
 
-bool vcc_native_hold_to_guest(struct vcc_flow *f, struct vcc_hold *h, const struct vcc_buffer *b,
-			      const struct vcc_params *p, const struct vcc_segment *s,
-			      struct vcc_action *a)
-{
-	bool answer = vcc_hold_to_guest(f, h, b, p, s, a);
-
-	VCC_LAW(a->forget || flow_invariant(f));
-	return answer;
-}
-
 struct vcc_admission vcc_native_hold_admit(struct vcc_flow *f, struct vcc_hold *h,
 					   const struct vcc_params *p, const struct vcc_segment *s)
 {
@@ -761,13 +751,6 @@ struct vcc_placed vcc_native_snoop_placed(const struct vcc_flow *f, struct vcc_s
 	return snoop_placed(f, sn, p, s, sent, stamped, tsval);
 }
 
-struct vcc_placed vcc_native_snoop_stored(const struct vcc_flow *f, struct vcc_snoop *sn,
-					  const struct vcc_params *p, const struct vcc_segment *s,
-					  uint32_t sent, bool stamped, uint32_t tsval)
-{
-	return snoop_stored(f, sn, p, s, sent, stamped, tsval);
-}
-
 bool vcc_native_snoop_covered(const struct vcc_flow *f, struct vcc_snoop *sn,
 			      const struct vcc_params *p, uint32_t nxt)
 {
@@ -780,12 +763,17 @@ bool vcc_native_buffers(const struct vcc_flow *f, const struct vcc_snoop *sn,
 	return buffers(f, sn, p);
 }
 
-uint8_t vcc_native_receive_way(const struct vcc_flow *f, const struct vcc_snoop *sn,
-			       const struct vcc_params *p, const struct vcc_room *room,
-			       const struct vcc_segment *s, uint32_t sent, bool stamped,
-			       uint32_t tsval)
+/* The way of a segment; and if the shell stores it, as it can, what is due for that. */
+uint8_t vcc_native_receive(const struct vcc_flow *f, struct vcc_snoop *sn,
+			   const struct vcc_params *p, const struct vcc_room *room,
+			   const struct vcc_segment *s, uint32_t sent, bool stamped, uint32_t tsval,
+			   bool can_store, struct vcc_placed *placed)
 {
-	return receive_way(f, sn, p, room, s, sent, stamped, tsval);
+	uint8_t way = receive_way(f, sn, p, room, s, sent, stamped, tsval);
+
+	if (way == WAY_STORE && can_store)
+		*placed = snoop_stored(f, sn, p, s, sent, stamped, tsval);
+	return way;
 }
 
 uint32_t vcc_native_receive_gives_bytes(const struct vcc_snoop *sn, uint32_t end,
@@ -821,14 +809,18 @@ bool vcc_native_is_promise_due(const struct vcc_snoop *sn)
 	return is_promise_due(sn);
 }
 
-uint32_t vcc_native_snoop_judge_begin(struct vcc_flow *f, const struct vcc_snoop *sn)
+/* A segment to the guest, and whether it is a RST that the guest believes. */
+bool vcc_native_snoop_to_guest(struct vcc_flow *f, const struct vcc_snoop *sn, struct vcc_hold *h,
+			       const struct vcc_buffer *b, const struct vcc_params *p,
+			       const struct vcc_segment *s, struct vcc_action *a, bool *reset)
 {
-	return snoop_judge_begin(f, sn);
-}
+	uint32_t rcv_wup = snoop_judge_begin(f, sn);
+	bool hears = vcc_hold_to_guest(f, h, b, p, s, a);
 
-void vcc_native_snoop_judge_end(struct vcc_flow *f, const struct vcc_snoop *sn, uint32_t rcv_wup)
-{
+	VCC_LAW(a->forget || flow_invariant(f));
+	*reset = vcc_native_is_reset(f, s, false);
 	snoop_judge_end(f, sn, rcv_wup);
+	return hears;
 }
 
 bool vcc_native_is_answer_due(const struct vcc_flow *f, const struct vcc_snoop *sn)
@@ -857,20 +849,15 @@ void vcc_native_snoop_has_sent_all(struct vcc_snoop *sn)
 	snoop_has_sent_all(sn);
 }
 
-bool vcc_native_snoops(const struct vcc_flow *f, const struct vcc_snoop *sn,
-		       const struct vcc_params *p)
-{
-	return snoops(f, sn, p);
-}
-
 void vcc_native_snoop_peer_silent(struct vcc_snoop *sn)
 {
 	snoop_peer_silent(sn);
 }
 
 struct vcc_needs vcc_native_snoop_needs(const struct vcc_flow *f, const struct vcc_snoop *sn,
-					const struct vcc_params *p, bool waits)
+					const struct vcc_params *p, bool waits, bool *may_promise)
 {
+	*may_promise = snoops(f, sn, p);
 	return snoop_needs(f, sn, p, waits);
 }
 

@@ -386,6 +386,7 @@ impl Port {
     ///
     /// # Errors
     /// The frame is not translated, which is counted: the verdict for it.
+    #[inline(always)]
     fn find_or_create(
         &mut self,
         direction: Direction,
@@ -395,11 +396,12 @@ impl Port {
     ) -> Result<FlowId, Verdict> {
         parsed.segment.now_us = self.core.now_us();
         let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
-        if self.emits() && direction == Direction::FromGuest && is_syn {
+        if is_syn && direction == Direction::FromGuest && self.emits() {
             self.emitter.neighbours.learn(&parsed.key, &frame.bytes);
         }
         let known = self.core.table.find(&parsed.key);
-        let known = known.filter(|id| !self.ends_before_syn(*id, direction, &parsed.segment));
+        let known =
+            known.filter(|id| !(is_syn && self.ends_before_syn(*id, direction, &parsed.segment)));
         let is_ruled = self.core.treatments.epoch() != 0;
         let known = known.filter(|id| !is_ruled || self.settle_rule(*id));
         // Its guest has its own numbers, and the port has answered for it.

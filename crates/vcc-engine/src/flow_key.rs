@@ -23,6 +23,7 @@ impl FlowKey {
     }
 
     /// Addresses, mapped if of IPv4, and ports in host byte order; `vlan` is 0 if untagged.
+    #[inline]
     pub fn from_parts(guest: (u128, u16), peer: (u128, u16), vlan: u16) -> Self {
         FlowKey(sys::vcc_key {
             guest_addr: guest.0.to_be_bytes(),
@@ -67,6 +68,7 @@ impl FlowKey {
     }
 
     /// The key in the kernel's flow table.
+    #[inline]
     pub fn as_raw(&self) -> &sys::vcc_key {
         &self.0
     }

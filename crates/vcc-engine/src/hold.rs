@@ -1,6 +1,6 @@
 //! Holding a guest's segments until the underlay's window admits them (`engine/hold.h`).
 
-use crate::{Action, BufferPolicy, FlowState, Params, Segment, native, sys};
+use crate::{BufferPolicy, FlowState, Params, Segment, native, sys};
 
 /// The fate of a segment from the guest.
 pub type Admission = sys::vcc_admission;
@@ -71,22 +71,6 @@ impl Hold {
 }
 
 impl FlowState {
-    /// [`FlowState::to_guest`] for a shell that holds segments: afterwards some may leave. Returns
-    /// whether the guest hears the segment: an ACK that it accepts.
-    #[inline]
-    pub fn hold_to_guest(
-        &mut self,
-        hold: &mut Hold,
-        buffer: &Buffer,
-        params: &Params,
-        segment: &Segment,
-        action: &mut Action,
-    ) -> bool {
-        let (hold, buffer, params) = (&mut hold.0, &buffer.0, &params.0);
-        // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::hold_to_guest(&mut self.0, hold, buffer, params, segment, action) }
-    }
-
     /// The fate of a segment from the guest, before [`FlowState::from_guest`] sees it.
     #[inline]
     pub fn hold_admit(&mut self, hold: &mut Hold, params: &Params, segment: &Segment) -> Admission {

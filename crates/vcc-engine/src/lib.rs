@@ -110,6 +110,7 @@ pub struct FlowState(pub sys::vcc_flow);
 impl std::ops::Deref for FlowState {
     type Target = sys::vcc_flow;
 
+    #[inline]
     fn deref(&self) -> &sys::vcc_flow {
         &self.0
     }
@@ -292,6 +293,7 @@ impl FlowState {
     }
 
     /// Is one of `enum vcc_flow_flag` set?
+    #[inline]
     pub fn has(&self, flag: sys::vcc_flow_flag) -> bool {
         self.flags & flag != 0
     }
@@ -310,6 +312,7 @@ impl FlowState {
     }
 
     /// Bytes that the guest has in flight.
+    #[inline]
     pub fn flight_bytes(&self) -> u32 {
         self.snd_nxt.wrapping_sub(self.snd_una)
     }

@@ -1,6 +1,6 @@
 //! Acknowledging in a guest's name what its receive ring has (`engine/snoop.h`).
 
-use crate::{FlowState, Params, Segment, native, sys};
+use crate::{Action, Buffer, FlowState, Hold, Params, Segment, native, sys};
 
 /// The guest's receive ring as seen by a flow.
 pub type Room = sys::vcc_room;
@@ -75,8 +75,11 @@ impl Snoop {
     /// Has data been acknowledged that the guest has not acknowledged itself?
     #[inline]
     pub fn is_promise_due(&self) -> bool {
+        let is_ahead = (self.0.guest_ack.wrapping_sub(self.0.ring_nxt) as i32) < 0;
+        let is_due = self.0.begun != 0 && is_ahead;
         // SAFETY: a live value of the C type.
-        unsafe { native::is_promise_due(&self.0) }
+        debug_assert_eq!(is_due, unsafe { native::is_promise_due(&self.0) });
+        is_due
     }
 
     /// All data before it has been put into the guest's ring.
@@ -207,24 +210,6 @@ impl FlowState {
         }
     }
 
-    /// The port has stored a segment, likewise.
-    #[inline]
-    pub fn snoop_stored(
-        &self,
-        snoop: &mut Snoop,
-        params: &Params,
-        segment: &Segment,
-        sent: u32,
-        tsval: Option<u32>,
-    ) -> Placed {
-        let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
-        // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe {
-            let (flow, snoop) = (&self.0, &mut snoop.0);
-            native::snoop_stored(flow, snoop, &params.0, segment, sent, stamped, tsval)
-        }
-    }
-
     /// The port has all data up to `nxt`. Returns whether more is promised now.
     #[inline]
     pub fn snoop_covered(&self, snoop: &mut Snoop, params: &Params, nxt: u32) -> bool {
@@ -240,24 +225,30 @@ impl FlowState {
     }
 
     /// What becomes of a segment that the guest accepts (`enum vcc_way`); `sent` as for
-    /// [`FlowState::snoop_placed`].
+    /// [`FlowState::snoop_placed`]. If it must be stored and the port `can_store` it, it is, and the second is
+    /// due for that.
     #[inline]
-    pub fn receive_way(
+    #[expect(clippy::too_many_arguments, reason = "of one call of the engine")]
+    pub fn receive(
         &self,
-        snoop: &Snoop,
+        snoop: &mut Snoop,
         params: &Params,
         room: &Room,
         segment: &Segment,
         sent: u32,
         tsval: Option<u32>,
-    ) -> u32 {
+        can_store: bool,
+    ) -> (u32, Placed) {
         let (stamped, tsval) = (tsval.is_some(), tsval.unwrap_or(0));
+        let mut placed = Placed::default();
         // SAFETY: all point to live values of the C types for the length of the call.
         let way = unsafe {
-            let (flow, snoop, params) = (&self.0, &snoop.0, &params.0);
-            native::receive_way(flow, snoop, params, room, segment, sent, stamped, tsval)
+            let (flow, snoop, params, placed) = (&self.0, &mut snoop.0, &params.0, &mut placed);
+            native::receive(
+                flow, snoop, params, room, segment, sent, stamped, tsval, can_store, placed,
+            )
         };
-        way.into()
+        (way.into(), placed)
     }
 
     /// Is a window update due to the peer, of the port's buffer?
@@ -274,18 +265,49 @@ impl FlowState {
         unsafe { native::is_shut(&self.0, &snoop.0, &params.0) }
     }
 
-    /// Runs `judge`, which is about a segment to the guest, by the guest's own acknowledgement.
+    /// [`FlowState::to_guest`] for a shell that holds segments: [`FlowState::snoop_to_guest`] where
+    /// nothing is acknowledged in the guest's name.
+    pub fn hold_to_guest(
+        &mut self,
+        hold: &mut Hold,
+        buffer: &Buffer,
+        params: &Params,
+        segment: &Segment,
+        action: &mut Action,
+    ) -> bool {
+        let shell = (&Snoop::default(), hold, buffer);
+        let (hears, _) = self.snoop_to_guest(shell, params, segment, action);
+        hears
+    }
+
+    /// [`FlowState::to_guest`] for a shell that holds segments, after which some may leave, and that
+    /// acknowledges in the guest's name: the segment is judged by the guest's own acknowledgement. Returns whether the
+    /// guest hears the segment, which is an ACK that it accepts, and whether it is a RST that the guest
+    /// believes.
     #[inline]
-    pub fn snoop_judge<T>(&mut self, snoop: &Snoop, judge: impl FnOnce(&mut Self) -> T) -> T {
-        if snoop.0.begun == 0 {
-            return judge(self);
-        }
-        // SAFETY: both point to live values of the C types for the length of the call.
-        let rcv_wup = unsafe { native::snoop_judge_begin(&mut self.0, &snoop.0) };
-        let judged = judge(self);
-        // SAFETY: likewise.
-        unsafe { native::snoop_judge_end(&mut self.0, &snoop.0, rcv_wup) }
-        judged
+    pub fn snoop_to_guest(
+        &mut self,
+        (snoop, hold, buffer): (&Snoop, &mut Hold, &Buffer),
+        params: &Params,
+        segment: &Segment,
+        action: &mut Action,
+    ) -> (bool, bool) {
+        let (hold, buffer, params) = (&mut hold.0, buffer.raw(), &params.0);
+        let (flow, snoop, mut is_reset) = (&mut self.0, &snoop.0, false);
+        // SAFETY: all point to live values of the C types for the length of the call.
+        let hears = unsafe {
+            native::snoop_to_guest(
+                flow,
+                snoop,
+                hold,
+                buffer,
+                params,
+                segment,
+                action,
+                &mut is_reset,
+            )
+        };
+        (hears, is_reset)
     }
 
     /// Is there an acknowledgement in the guest's name that the peer has not been sent?
@@ -295,13 +317,6 @@ impl FlowState {
         unsafe { native::is_answer_due(&self.0, &snoop.0) }
     }
 
-    /// May the flow's data be promised?
-    #[inline]
-    pub fn snoops(&self, snoop: &Snoop, params: &Params) -> bool {
-        // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoops(&self.0, &snoop.0, &params.0) }
-    }
-
     /// Has the ring room for what an acknowledgement lets the peer send?
     #[inline]
     pub fn snoop_has_room(&self, snoop: &Snoop, room: &Room) -> bool {
@@ -309,10 +324,14 @@ impl FlowState {
         unsafe { native::snoop_has_room(&self.0, &snoop.0, room) }
     }
 
-    /// After each change of the flow, of which an acknowledgement `waits` for room or does not.
+    /// After each change of the flow, of which an acknowledgement `waits` for room or does not; and may its
+    /// data be promised?
     #[inline]
-    pub fn snoop_needs(&self, snoop: &Snoop, params: &Params, waits: bool) -> Needs {
+    pub fn snoop_needs(&self, snoop: &Snoop, params: &Params, waits: bool) -> (Needs, bool) {
+        let mut may_promise = false;
         // SAFETY: all point to live values of the C types for the length of the call.
-        unsafe { native::snoop_needs(&self.0, &snoop.0, &params.0, waits) }
+        let needs =
+            unsafe { native::snoop_needs(&self.0, &snoop.0, &params.0, waits, &mut may_promise) };
+        (needs, may_promise)
     }
 }

@@ -108,8 +108,14 @@ pub(crate) fn set_ack(frame: &mut Frame, parsed: &mut Parsed, ack: u32) {
 }
 
 /// Removes the SACK blocks.
+#[inline]
 pub(crate) fn strip_sack(frame: &mut Frame, parsed: &mut Parsed) {
-    let Some((at, bytes)) = parsed.sack_at() else { return };
+    if let Some(place) = parsed.sack_at() {
+        strip_option(frame, parsed, place);
+    }
+}
+
+fn strip_option(frame: &mut Frame, parsed: &mut Parsed, (at, bytes): (usize, usize)) {
     parsed.places.sack_at = None;
     rewrite_header(frame, parsed, |frame| {
         frame.bytes[at..at + bytes].fill(KIND_NOP);

@@ -82,12 +82,16 @@ impl Core {
     /// Settles what the flow is granted of the buffer, after a segment of either end.
     #[inline]
     pub(super) fn settle_grant(&mut self, id: FlowId) {
+        let Some(Entry { held, .. }) = self.table.get(id) else { return };
+        // A handshake that is answered otherwise than before begins anew, with what it was granted.
+        if held.hold.0.begun != 0 || held.hold.0.granted_bytes != 0 {
+            self.settle_grant_of_holding(id);
+        }
+    }
+
+    fn settle_grant_of_holding(&mut self, id: FlowId) {
         let now_ms = self.now_ms();
         let Some(Entry { state: flow, held, .. }) = self.table.get_mut(id) else { return };
-        // A handshake that is answered otherwise than before begins anew, with what it was granted.
-        if held.hold.0.begun == 0 && held.hold.0.granted_bytes == 0 {
-            return;
-        }
         let params = self.treatments.params_of(flow);
         flow.hold_settle(&mut held.hold, &mut self.buffer, params, now_ms);
         if self.watches_buffer {
@@ -156,15 +160,13 @@ impl Core {
         let params = self.treatments.params_of(flow);
         let limited = self.pools.enter((flow, &held.hold), member, params, true, segment);
         let segment = limited.as_ref().unwrap_or(segment);
-        let judged = flow.snoop_judge(&snooped.snoop, |flow| {
-            let hears = flow.hold_to_guest(&mut held.hold, &self.buffer, params, segment, action);
-            Judged { hears, is_reset: flow.is_reset(segment, false) }
-        });
+        let shell = (&snooped.snoop, &mut held.hold, &self.buffer);
+        let (hears, is_reset) = flow.snoop_to_guest(shell, params, segment, action);
         if let Some(limited) = &limited {
             self.pools.exit((flow, &held.hold), member, params, limited);
             debug_assert!(self.pools_add_up());
         }
-        Some(judged)
+        Some(Judged { hears, is_reset })
     }
 
     /// The flow's deadline expired: it may be idle in its pool. Is it still a member, which has another deadline?

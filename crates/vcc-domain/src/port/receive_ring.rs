@@ -75,10 +75,10 @@ impl Port {
         out: &mut Out,
     ) -> Stored {
         let arrives = self.snooping.arrives(&mut self.core, id, (frame, parsed), shown);
-        let (empty, answers) = match arrives {
+        let (empty, answers, is_kept) = match arrives {
             Arrives::Passes => return Stored::Passes,
             Arrives::Moved => return Stored::PassesChanged,
-            Arrives::Taken { empty, answers } => (empty, answers),
+            Arrives::Taken { empty, answers, is_kept } => (empty, answers, is_kept),
         };
         if let Some(empty) = empty {
             self.thinning.hand_over(&mut self.core, id, &mut out.to_guest);
@@ -91,7 +91,9 @@ impl Port {
         }
         self.give(id, out);
         self.snooping.set_timer(&mut self.core, id);
-        self.snooping.note_waiting(&mut self.core, id);
+        if !(is_kept && self.snooping.waits_for_nothing(&self.core, id)) {
+            self.snooping.note_waiting(&mut self.core, id);
+        }
         Stored::Taken
     }
 
@@ -116,10 +118,12 @@ impl Port {
         if out.to_guest.len() == place {
             return;
         }
-        // An ACK that waits comes first.
-        let mut late = Vec::new();
-        self.thinning.hand_over(&mut self.core, id, &mut late);
-        out.to_guest.splice(place..place, late);
+        if !self.thinning.is_empty() {
+            // An ACK that waits comes first.
+            let mut late = Vec::new();
+            self.thinning.hand_over(&mut self.core, id, &mut late);
+            out.to_guest.splice(place..place, late);
+        }
         self.split.record(&mut self.core, id);
         self.snooping.set_timer(&mut self.core, id);
     }

@@ -48,7 +48,14 @@ pub(super) enum Expired {
 
 impl Repair {
     /// Begins or ends retaining what leaves, if the treatment has changed.
+    #[inline]
     pub(super) fn judge(core: &mut Core, id: FlowId) -> Option<Before> {
+        let sys::vcc_hold { begun, retains, promises, .. } = core.table.get(id)?.held.hold.0;
+        // Where nothing is held, nothing is retained or promised.
+        if begun | retains | promises == 0 { None } else { Self::judge_holding(core, id) }
+    }
+
+    fn judge_holding(core: &mut Core, id: FlowId) -> Option<Before> {
         let now_us = core.now_us() as u32;
         let Entry { state: flow, held, .. } = core.table.get_mut(id)?;
         let recovery = &mut held.sent.recovery;

@@ -14,7 +14,7 @@ use crate::parse::Parsed;
 use crate::receipt::Receipt;
 use crate::rewrite::rewrite_header;
 use crate::snoop::{
-    Accepted, Answer, Made, Sharing, Snooped, blocks, is_reset, is_sound, strip_promised,
+    Accepted, Answer, Made, Sharing, Snooped, SpareList, blocks, is_reset, is_sound, strip_promised,
 };
 use crate::table::{Entry, FlowId};
 use crate::timers::Timers;
@@ -60,6 +60,7 @@ pub(super) struct Snooping {
     starved: VecDeque<FlowKey>,
     /// Without a ledger nothing is stored.
     is_withheld: bool,
+    spare_list: SpareList,
 }
 
 /// The treatment of a flow.
@@ -103,13 +104,12 @@ impl Snooping {
 
     /// Without a ledger, `buffer` and `accept` are `ring`.
     fn treated<'params>(&self, params: &'params Params) -> Treated<'params> {
-        let is_buffer = u32::from(params.0.receive) >= sys::RECEIVE_BUFFER;
-        let ring = || {
-            let mut ring = *params;
-            ring.0.receive = sys::RECEIVE_RING as u8;
-            ring
-        };
-        Treated(params, (self.is_withheld && is_buffer).then(ring))
+        if !self.is_withheld || u32::from(params.0.receive) < sys::RECEIVE_BUFFER {
+            return Treated(params, None);
+        }
+        let mut ring = *params;
+        ring.0.receive = sys::RECEIVE_RING as u8;
+        Treated(params, Some(ring))
     }
 
     /// The room for a flow.
@@ -138,8 +138,14 @@ impl Snooping {
     pub(super) fn arrive(&mut self, snooped: &mut Snooped, copies: Vec<(Frame, Parsed)>) {
         self.is_on |= snooped.snoop.0.begun != 0;
         for (frame, parsed) in copies {
-            self.copied_bytes = kept_beside(self.copied_bytes, snooped, frame, &parsed);
+            self.keep(snooped, frame, &parsed);
         }
+    }
+
+    /// Keeps a copy of a frame.
+    fn keep(&mut self, snooped: &mut Snooped, frame: Frame, parsed: &Parsed) {
+        let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed, &mut self.spare_list);
+        self.copied_bytes = self.copied_bytes + kept_bytes - freed_bytes;
     }
 
     /// A frame lies in the guest's ring. Returns its flow, and an acknowledgement that must leave now;
@@ -174,7 +180,7 @@ impl Snooping {
         let has_space = !is_behind_hole || self.copied_bytes < BEHIND_HOLES_MAX_BYTES;
         let mut is_now = u32::from(placed.answer) == sys::ANSWER_NOW;
         if placed.keep != 0 && has_space {
-            self.copied_bytes = kept_beside(self.copied_bytes, snooped, frame, parsed);
+            self.keep(snooped, frame, parsed);
             note_sender(&mut self.sharing, now_ns, key, snooped, segment);
             is_now |= cover(flow, snooped, treated.params());
         }
@@ -230,7 +236,8 @@ impl Snooping {
         }
         snooped.note(frame, parsed);
         let ack = snooped.snoop.0.guest_ack;
-        self.copied_bytes -= snooped.copies.acknowledged(now_ns, ack, &mut core.spare);
+        let (spare, spare_list) = (&mut core.spare, &mut self.spare_list);
+        self.copied_bytes -= snooped.copies.acknowledged(now_ns, ack, spare, spare_list);
         // Data that it has reported behind a hole that it fills itself are promised now.
         let treated = self.treated(core.treatments.params_of(flow));
         cover(flow, snooped, treated.params());
@@ -423,6 +430,14 @@ impl Snooping {
         self.note_waiting(core, id);
     }
 
+    /// Is the flow listed nowhere, and does it wait for nothing? As long as its data is stored, that stays so
+    /// (`snoop_needs`), and [`Snooping::note_waiting`] has nothing to do.
+    pub(super) fn waits_for_nothing(&self, core: &Core, id: FlowId) -> bool {
+        let Some(Entry { snooped, .. }) = core.table.get(id) else { return true };
+        let is_listed = snooped.opens_at_segs.is_some() || snooped.widens_at_segs.is_some();
+        !(is_listed || snooped.answer_waits || snooped.share.due_segs > 0)
+    }
+
     pub(super) fn forget(&mut self, core: &mut Core, id: FlowId) {
         let Some(Entry { key, snooped, .. }) = core.table.get_mut(id) else { return };
         self.copied_bytes -= snooped.copies.clear();
@@ -430,25 +445,31 @@ impl Snooping {
         self.sharing.end(&mut snooped.share);
         move_to(&mut self.waiting, key, &mut snooped.opens_at_segs, None);
         move_to(&mut self.narrow, key, &mut snooped.widens_at_segs, None);
+        if core.table.len() == 1 {
+            self.spare_list = SpareList::default();
+        }
     }
 
     pub(super) fn set_timer(&mut self, core: &mut Core, id: FlowId) {
         let Some(Entry { key, state: flow, snooped, .. }) = core.table.get_mut(id) else { return };
-        let again_ns = snooped.again_ns(flow, self.heard_ns);
-        let probe_ns = snooped.probe_ns(flow, self.heard_ns);
+        let (now_ns, heard_ns) = (core.now_ns, self.heard_ns);
+        // Mostly it goes off before any of these times, which costs less to see than whether they matter.
+        let own_ns = snooped.timer_ns.unwrap_or(u64::MAX);
+        let mut due_ns = own_ns.min(snooped.answer_ns.unwrap_or(u64::MAX));
+        due_ns = due_ns.min(snooped.accepted.due_ns().unwrap_or(u64::MAX));
+        if snooped.copies.least_due_ns() < due_ns {
+            let again_ns = snooped.again_ns(flow, heard_ns);
+            let probe_ns = snooped.probe_ns(flow, heard_ns);
+            due_ns = due_ns.min(again_ns.unwrap_or(u64::MAX)).min(probe_ns.unwrap_or(u64::MAX));
+        }
         let params = core.treatments.params_of(flow);
-        let is_shut = !self.is_withheld && flow.is_shut(&snooped.snoop, params);
-        let look_ns = is_shut.then_some(core.now_ns + LOOK_NS);
-        let dues = [snooped.answer_ns, again_ns, probe_ns, look_ns, snooped.accepted.due_ns()];
-        let Some(due_ns) = dues.into_iter().flatten().min() else { return };
-        self.timers.set(&mut snooped.timer_ns, due_ns.max(core.now_ns), key);
+        if now_ns + LOOK_NS < due_ns && !self.is_withheld && flow.is_shut(&snooped.snoop, params) {
+            due_ns = now_ns + LOOK_NS;
+        }
+        if due_ns < own_ns {
+            self.timers.set(&mut snooped.timer_ns, due_ns.max(now_ns), key);
+        }
     }
-}
-
-/// Keeps a copy of a frame. Returns the bytes of all copies of the port then, of which there were so many.
-fn kept_beside(copied_bytes: u32, snooped: &mut Snooped, frame: Frame, parsed: &Parsed) -> u32 {
-    let (kept_bytes, freed_bytes) = snooped.copies.keep(frame, parsed);
-    copied_bytes + kept_bytes - freed_bytes
 }
 
 /// Data of the peer has come.
@@ -471,12 +492,20 @@ fn note_sender(
 }
 
 /// What is stored behind a hole is promised once the hole is filled. Returns whether more is.
+#[inline]
 fn cover(flow: &FlowState, snooped: &mut Snooped, params: &Params) -> bool {
-    if u32::from(params.0.receive) < sys::RECEIVE_BUFFER || snooped.copies.is_empty() {
+    // Mostly there is no hole.
+    if !snooped.copies.reach_beyond(snooped.snoop.0.ring_nxt) {
+        return false;
+    }
+    cover_beyond(flow, snooped, params)
+}
+
+fn cover_beyond(flow: &FlowState, snooped: &mut Snooped, params: &Params) -> bool {
+    if u32::from(params.0.receive) < sys::RECEIVE_BUFFER {
         return false;
     }
     let nxt = snooped.covered_nxt();
-    // Mostly there is no hole.
     let is_more =
         nxt != snooped.snoop.0.ring_nxt && flow.snoop_covered(&mut snooped.snoop, params, nxt);
     if is_more {

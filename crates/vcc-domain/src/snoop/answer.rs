@@ -50,6 +50,7 @@ impl Answer<'_> {
         };
         let (tcp, tcp_bytes) = bare.tcp(self.key);
         if self.with_blocks
+            && self.snooped.behind().next().is_some()
             && let Some(made) = self.with_blocks(&tcp[..tcp_bytes], now_us)
         {
             return made;

@@ -33,6 +33,30 @@ pub(crate) struct Copies {
     probes: u32,
 }
 
+/// The list of a flow that has no copies any more, for the next one that keeps some. Most guests acknowledge
+/// all that they have again and again, and to grow a new one takes longer than to fill it.
+#[derive(Default)]
+pub(crate) struct SpareList(VecDeque<Stored>);
+
+/// A longer one is not kept.
+const SPARE_LIST_MAX: usize = 256;
+
+/// A copy of the port begins without.
+impl Clone for SpareList {
+    fn clone(&self) -> Self {
+        SpareList::default()
+    }
+}
+
+impl SpareList {
+    fn take(&mut self, list: VecDeque<Stored>) {
+        debug_assert!(list.is_empty());
+        if (self.0.capacity()..=SPARE_LIST_MAX).contains(&list.capacity()) {
+            self.0 = list;
+        }
+    }
+}
+
 /// The next copy that the guest gets.
 pub(crate) struct Next {
     place: usize,
@@ -54,21 +78,38 @@ impl Copies {
 
     /// Keeps a frame with data, unless all of it is there, in place of those that have no more. Returns
     /// its bytes of the port's limit, and those that are free again.
-    pub(crate) fn keep(&mut self, frame: Frame, parsed: &Parsed) -> (u32, u32) {
+    #[inline]
+    pub(crate) fn keep(
+        &mut self,
+        frame: Frame,
+        parsed: &Parsed,
+        spare: &mut SpareList,
+    ) -> (u32, u32) {
+        if self.stored.capacity() == 0 {
+            self.stored = std::mem::take(&mut spare.0);
+        }
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
         // Mostly it follows the others.
         let is_last = |last: &Stored| after(seq, last.seq) && after(end, last.end);
-        let is_last = self.stored.back().is_none_or(is_last);
-        if !is_last && self.covered(seq, end) == end {
+        if self.stored.back().is_none_or(is_last) {
+            let copied = Stored::new(frame, parsed);
+            let kept_bytes = copied.charge_bytes();
+            self.stored.push_back(copied);
+            return (kept_bytes, 0);
+        }
+        self.keep_among(frame, parsed)
+    }
+
+    /// The same, of one that does not follow the others.
+    fn keep_among(&mut self, frame: Frame, parsed: &Parsed) -> (u32, u32) {
+        let seq = parsed.segment.seq;
+        let end = seq.wrapping_add(parsed.segment.payload_bytes);
+        if self.covered(seq, end) == end {
             return (0, 0);
         }
         let copied = Stored::new(frame, parsed);
         let kept_bytes = copied.charge_bytes();
-        if is_last {
-            self.stored.push_back(copied);
-            return (kept_bytes, 0);
-        }
         let place = self.stored.partition_point(|other| before(other.seq, seq));
         let nested = self.stored.range(place..).take_while(|other| !after(other.end, end)).count();
         let freed_bytes =
@@ -77,10 +118,15 @@ impl Copies {
         (kept_bytes, freed_bytes)
     }
 
+    /// Are there copies of what lies beyond it, perhaps behind a hole?
+    #[inline]
+    pub(crate) fn reach_beyond(&self, nxt: u32) -> bool {
+        self.stored.back().is_some_and(|last| after(last.end, nxt))
+    }
+
     /// How far there are copies without a gap behind `from`, at most up to `end`.
     pub(crate) fn covered(&self, from: u32, end: u32) -> u32 {
-        // Mostly nothing lies behind a hole.
-        if self.stored.back().is_none_or(|last| !after(last.end, from)) {
+        if !self.reach_beyond(from) {
             return from;
         }
         let place = self.stored.partition_point(|copied| !after(copied.seq, from));
@@ -126,15 +172,16 @@ impl Copies {
     ) -> Option<u32> {
         let place = next.place;
         let copied = self.stored.get_mut(place)?;
-        let mut more_bytes = 0;
-        if after(copied.end, end) {
-            let before_bytes = copied.charge_bytes();
-            let first = copied.cut(end)?;
-            more_bytes = first.charge_bytes() + copied.charge_bytes() - before_bytes;
-            self.stored.insert(place, first);
-        }
         self.given_count = place + 1;
-        self.stored.get(place)?.first(current, spare, to_guest);
+        if !after(copied.end, end) {
+            copied.first(current, spare, to_guest);
+            return Some(0);
+        }
+        let before_bytes = copied.charge_bytes();
+        let first = copied.cut(end)?;
+        let more_bytes = first.charge_bytes() + copied.charge_bytes() - before_bytes;
+        first.first(current, spare, to_guest);
+        self.stored.insert(place, first);
         Some(more_bytes)
     }
 
@@ -153,7 +200,13 @@ impl Copies {
     }
 
     /// The guest has acknowledged what is before `ack`. Returns the bytes that are free again.
-    pub(crate) fn acknowledged(&mut self, now_ns: u64, ack: u32, spare: &mut Spare) -> u32 {
+    pub(crate) fn acknowledged(
+        &mut self,
+        now_ns: u64,
+        ack: u32,
+        spare: &mut Spare,
+        spare_list: &mut SpareList,
+    ) -> u32 {
         let mut freed_bytes = 0;
         while self.stored.front().is_some_and(|copied| !after(copied.end, ack)) {
             let Some(copied) = self.stored.pop_front() else { break };
@@ -164,7 +217,7 @@ impl Copies {
             (self.probed_ns, self.probes) = (None, 0);
         }
         if self.stored.is_empty() {
-            self.stored = VecDeque::new();
+            spare_list.take(std::mem::take(&mut self.stored));
         }
         freed_bytes
     }
@@ -190,6 +243,11 @@ impl Copies {
     pub(crate) fn due_ns(&self, heard_ns: u64) -> u64 {
         let since_ns = self.again_ns.unwrap_or(0).max(self.progress_ns);
         waited_ns(since_ns, self.times, heard_ns)
+    }
+
+    /// Neither that nor the next is sooner.
+    pub(crate) fn least_due_ns(&self) -> u64 {
+        self.progress_ns.saturating_add(WAIT_NS)
     }
 
     /// When the guest is asked for its window, likewise.
@@ -227,4 +285,64 @@ fn waited_ns(since_ns: u64, times: u32, heard_ns: u64) -> u64 {
         false => (WAIT_NS << times.min(6)).min(WAIT_MAX_NS),
     };
     since_ns.saturating_add(wait_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use vcc_engine::{FlowState, Hold};
+    use vcc_frames::{Packet, payload};
+
+    use super::*;
+    use crate::frame::Direction;
+    use crate::parse::parse;
+    use crate::testing::{Talk, framed};
+
+    const SEG_BYTES: u32 = 100;
+
+    /// Keeps so many segments, which the guest acknowledges.
+    fn keep_and_acknowledge(copies: &mut Copies, count: u32, spare_list: &mut SpareList) {
+        for seq in (0..count).map(|nth| nth * SEG_BYTES) {
+            let packet = Packet { seq, payload: payload(100), ..Talk::v4().segment(false) };
+            let frame = framed(&packet);
+            let parsed = parse(&frame, Direction::ToGuest).expect("TCP");
+            let (kept_bytes, freed_bytes) = copies.keep(frame, &parsed, spare_list);
+            assert!(kept_bytes > SEG_BYTES && freed_bytes == 0);
+        }
+        let end = count * SEG_BYTES;
+        assert_eq!(copies.covered(0, end), end);
+        assert!(copies.acknowledged(0, end, &mut Spare::default(), spare_list) > end);
+        assert!(copies.is_empty() && copies.stored.capacity() == 0);
+    }
+
+    #[test]
+    fn flows_without_copies_leave_one_list_for_the_next() {
+        let (mut one, mut other) = (Copies::default(), Copies::default());
+        let spare_list = &mut SpareList::default();
+        keep_and_acknowledge(&mut one, 100, spare_list);
+        let capacity = spare_list.0.capacity();
+        assert!((100..=SPARE_LIST_MAX).contains(&capacity));
+        keep_and_acknowledge(&mut other, 3, spare_list);
+        assert_eq!(spare_list.0.capacity(), capacity, "it was long enough");
+        assert_eq!(spare_list.clone().0.capacity(), 0);
+        keep_and_acknowledge(&mut one, SPARE_LIST_MAX as u32 + 1, spare_list);
+        assert_eq!(spare_list.0.capacity(), 0, "it has grown too long");
+    }
+
+    #[test]
+    fn a_list_that_was_used_before_has_nothing_of_then() {
+        let (mut copies, spare_list) = (Copies::default(), &mut SpareList::default());
+        keep_and_acknowledge(&mut copies, 2, spare_list);
+        keep_and_acknowledge(&mut copies, 2, spare_list);
+        let packet = Packet { seq: 7, payload: payload(5), ..Talk::v4().segment(false) };
+        let frame = framed(&packet);
+        let parsed = parse(&frame, Direction::ToGuest).expect("TCP");
+        copies.keep(frame.clone(), &parsed, spare_list);
+        assert_eq!(copies.frames().collect::<Vec<_>>(), [&frame]);
+        let next = copies.next(7).expect("it has not been given");
+        assert_eq!((next.end, next.seg_bytes), (12, 5));
+        let current = Current::new(&FlowState::default(), &Hold::default(), 0);
+        let mut to_guest = Vec::new();
+        copies.give(&next, 12, &current, &mut Spare::default(), &mut to_guest);
+        assert!(to_guest.len() == 1 && copies.next(12).is_none());
+    }
 }

@@ -20,7 +20,7 @@ use crate::parse::Parsed;
 pub(crate) use accepted::{Accepted, Listener, Numbers, Offsets, Terms, Waits};
 pub(crate) use answer::{Answer, Made};
 pub(crate) use blocks::{blocks, strip_promised};
-pub(crate) use copies::Copies;
+pub(crate) use copies::{Copies, SpareList};
 pub(crate) use sharing::{Share, Sharing};
 pub(crate) use sound::{has_right_sums, is_readable, is_sound};
 pub(crate) use stored::{Current, moved, renewed};

@@ -25,6 +25,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    #[inline]
     pub(crate) fn new(mut frame: Frame, parsed: &Parsed) -> Self {
         // The buffer may have had a super-segment before.
         if frame.bytes.capacity() > 2 * frame.bytes.len() {

@@ -3,8 +3,7 @@
 use vcc_engine::sys;
 
 use super::{
-    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, kept_beside,
-    note_sender,
+    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, note_sender,
 };
 use crate::frame::Frame;
 use crate::hold::strip_sack;
@@ -36,6 +35,8 @@ pub(in crate::port) enum Arrives {
         /// It reaches the guest without its data.
         empty: Option<Frame>,
         answers: bool,
+        /// Its data is stored, and may be promised.
+        is_kept: bool,
     },
 }
 
@@ -85,61 +86,62 @@ impl Snooping {
         let params = treated.params();
         let has_stored = snooped.snoop.has_stored();
         debug_assert!(is_of(parsed, frame), "what was read is the frame's");
-        let segment = parsed.segment;
+        let segment = &parsed.segment;
+        let (seq, payload_bytes) = (segment.seq, segment.payload_bytes);
+        let (flags, options) = (u32::from(segment.flags), u32::from(segment.options));
         let (stamp, sent) = (parsed.tsval(), held.hold.split_ack(flow.snd_nxt));
         let room = self.room_for(snooped, params);
-        let mut way = flow.receive_way(&snooped.snoop, params, &room, &segment, sent, stamp);
-        let is_fin = segment.payload_bytes == 0 && u32::from(segment.flags) & sys::TCP_FIN != 0;
+        let (given, ts_recent) = (snooped.snoop.given_nxt(), snooped.snoop.0.ts_recent);
+        let owed = snooped.snoop.is_promise_due();
+        let is_behind_hole = after(seq, snooped.snoop.0.ring_nxt);
+        let most_bytes = if is_behind_hole { BEHIND_HOLES_MAX_BYTES } else { COPIES_MAX_BYTES };
+        let has_space = self.copied_bytes < most_bytes;
+        let is_readable = is_readable(frame, parsed, &snooped.headers);
+        let (snoop, can_store) = (&mut snooped.snoop, is_readable && has_space);
+        let received = flow.receive(snoop, params, &room, segment, sent, stamp, can_store);
+        let (mut way, stored) = received;
+        let is_fin = payload_bytes == 0 && flags & sys::TCP_FIN != 0;
         if snooped.accepted.is_waiting() && is_fin && way == sys::WAY_PASS {
             way = sys::WAY_FIN;
         }
-        let (given, ts_recent) = (snooped.snoop.given_nxt(), snooped.snoop.0.ts_recent);
         if way == sys::WAY_PASS {
             // The guest takes its timestamp, so what follows has none before.
             if let Some(tsval) = stamp.filter(|tsval| has_stored && after(*tsval, ts_recent)) {
                 snooped.snoop.0.ts_recent = tsval;
             }
-            self.sharing.take_segs(&segment);
+            self.sharing.take_segs(segment);
             return Arrives::Passes;
         }
-        if !is_readable(frame, parsed, &snooped.headers) {
+        if !is_readable {
             return Arrives::Passes;
         }
         if way == sys::WAY_MOVED {
             *frame = moved(frame, given, ts_recent);
             return Arrives::Moved;
         }
-        let flags = u32::from(segment.flags);
-        let has_news = before != shown
-            || u32::from(segment.options) & sys::OPT_SACK != 0
-            || flags & sys::TCP_ECE != 0;
+        let has_news = before != shown || options & sys::OPT_SACK != 0 || flags & sys::TCP_ECE != 0;
         let empty = has_news.then(|| moved(frame, given, ts_recent));
         if way != sys::WAY_STORE {
             if way == sys::WAY_FIN {
                 let fin = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-                snooped.fin = Some((segment.seq, fin));
+                snooped.fin = Some((seq, fin));
             }
-            return Arrives::Taken { empty, answers: way == sys::WAY_ANSWER };
+            return Arrives::Taken { empty, answers: way == sys::WAY_ANSWER, is_kept: false };
         }
-        let is_behind_hole = after(segment.seq, snooped.snoop.0.ring_nxt);
-        let most_bytes = if is_behind_hole { BEHIND_HOLES_MAX_BYTES } else { COPIES_MAX_BYTES };
-        if self.copied_bytes >= most_bytes {
+        if !has_space {
             core.counters.count(sys::COUNT_DROPPED);
-            return Arrives::Taken { empty, answers: true };
+            return Arrives::Taken { empty, answers: true, is_kept: false };
         }
-        let owed = snooped.snoop.is_promise_due();
-        let stored = flow.snoop_stored(&mut snooped.snoop, params, &segment, sent, stamp);
         let mut answers = u32::from(stored.answer) == sys::ANSWER_NOW;
         if stored.keep != 0 {
             strip_sack(frame, parsed);
             let kept = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-            self.copied_bytes = kept_beside(self.copied_bytes, snooped, kept, parsed);
+            self.keep(snooped, kept, parsed);
             snooped.note_stored();
             if is_behind_hole {
-                let end = segment.seq.wrapping_add(segment.payload_bytes);
-                snooped.note_behind(segment.seq, end);
+                snooped.note_behind(seq, seq.wrapping_add(payload_bytes));
             }
-            note_sender(&mut self.sharing, now_ns, key, snooped, &segment);
+            note_sender(&mut self.sharing, now_ns, key, snooped, &parsed.segment);
             answers |= cover(flow, snooped, params);
         }
         let _ = snooped.note_promise(now_ns, owed);
@@ -147,7 +149,7 @@ impl Snooping {
         if is_later && snooped.answer_ns.is_none() {
             snooped.answer_ns = Some(now_ns + DELAYED_ACK_NS);
         }
-        Arrives::Taken { empty, answers }
+        Arrives::Taken { empty, answers, is_kept: stored.keep != 0 }
     }
 
     /// Gives the guest what its window and its ring admit of what is stored, and a FIN behind all of it.

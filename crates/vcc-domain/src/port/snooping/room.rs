@@ -124,11 +124,13 @@ impl Snooping {
         let treated = self.treated(core.treatments.params_of(flow));
         let treatment = treated.params();
         let (sharing, share) = (&mut self.sharing, &mut snooped.share);
-        if !share.is_silent() && !flow.snoops(&snooped.snoop, treatment) {
+        let waits = snooped.answer_waits;
+        let (mut needs, may_promise) = flow.snoop_needs(&snooped.snoop, treatment, waits);
+        if !may_promise && !share.is_silent() {
             sharing.end(share);
             snooped.snoop.falls_silent();
+            (needs, _) = flow.snoop_needs(&snooped.snoop, treatment, waits);
         }
-        let needs = flow.snoop_needs(&snooped.snoop, treatment, snooped.answer_waits);
         if needs.due_segs != share.due_segs {
             sharing.note(core.now_ns, key, share, needs.due_segs);
         }
