@@ -6,6 +6,7 @@ use libbpf_rs::{MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, Progra
 
 use crate::error::VerifierRefusal;
 use crate::libbpf::Refusal;
+use crate::tcx::Hook;
 use crate::{Error, Result, kernel, libbpf, verifier_log};
 
 /// Opens an object; `what` names it in messages.
@@ -47,6 +48,12 @@ pub(crate) fn lend<'map>(
 /// A program of a loaded object.
 pub(crate) fn program<'object>(object: &'object Object, name: &str) -> Result<ProgramMut<'object>> {
     object.progs_mut().find(|program| program.name() == name).ok_or_else(|| lacks(name))
+}
+
+/// Those that are attached to a port, in the order of [`Hook::BOTH`].
+pub(crate) fn port_programs(object: &Object) -> Result<[ProgramMut<'_>; 2]> {
+    let [from_guest, to_guest] = Hook::BOTH.map(|hook| program(object, hook.program_name()));
+    Ok([from_guest?, to_guest?])
 }
 
 pub(crate) fn lacks(name: &str) -> Error {

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use libbpf_rs::{Link, Object, Program};
+use libbpf_rs::{Link, Program, ProgramMut};
 
 use crate::bpffs::HOME;
 use crate::device::{self, Device};
 use crate::lock::{self, Lock};
 use crate::tcx::{self, Hook};
-use crate::{Error, Result, bpffs, object};
+use crate::{Error, Result, bpffs};
 
 /// An activity at a port that only one process at a time may have.
 #[derive(Clone, Copy)]
@@ -112,7 +112,11 @@ impl Pin {
     }
 
     /// Pins both links and their programs, or none.
-    pub(crate) fn create(&self, links: &mut [Link; 2], programs: &Object) -> Result<()> {
+    pub(crate) fn create(
+        &self,
+        links: &mut [Link; 2],
+        programs: [ProgramMut<'_>; 2],
+    ) -> Result<()> {
         let path = self.path();
         let failed = |e| Error::system(format!("pin the attachment to `{}`", self.device.name), e);
         fs::create_dir(&path).map_err(|e| failed(e.into()))?;
@@ -129,13 +133,12 @@ impl Pin {
 
     /// Pins the programs that are attached now, in the place of those before. The kernel opens the program of
     /// a link only for CAP_SYS_ADMIN, and a pinned one for everybody who may open the file.
-    pub(crate) fn put_programs(&self, programs: &Object) -> Result<()> {
+    pub(crate) fn put_programs(&self, programs: [ProgramMut<'_>; 2]) -> Result<()> {
         let doing = || format!("pin the programs of `{}`", self.device.name);
-        for hook in Hook::BOTH {
+        for (mut program, hook) in programs.into_iter().zip(Hook::BOTH) {
             let path = self.program_path(hook);
             remove_if_there(&path).map_err(|e| Error::system(doing(), e))?;
-            let pinned = object::program(programs, hook.program_name())?.pin(&path);
-            pinned.map_err(|e| Error::system(doing(), e))?;
+            program.pin(&path).map_err(|e| Error::system(doing(), e))?;
         }
         Ok(())
     }

@@ -185,7 +185,7 @@ impl Port {
     /// The caller holds the lock.
     pub(super) fn pin(&mut self, index: u32, programs: &Object) -> Result<()> {
         let pin = Pin::new(&self.device, index);
-        pin.create(&mut self.links, programs)?;
+        pin.create(&mut self.links, object::port_programs(programs)?)?;
         self.pin = Some(pin);
         Ok(())
     }

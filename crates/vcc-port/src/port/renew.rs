@@ -48,7 +48,7 @@ impl Port {
                 .map_err(|e| Error::system("replace a program of a port", e))?;
         }
         if let Some(pin) = &self.pin {
-            pin.put_programs(&programs)?;
+            pin.put_programs(object::port_programs(&programs)?)?;
         }
         Ok(true)
     }

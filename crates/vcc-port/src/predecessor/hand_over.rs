@@ -278,7 +278,7 @@ impl Moving {
                     self.is_begun = true;
                 }
             }
-            theirs.pin.put_programs(programs)?;
+            theirs.pin.put_programs(object::port_programs(programs)?)?;
             after(Step::Moved(at + 1))?;
         }
         Ok(())
