@@ -65,8 +65,10 @@ function showHead() {
   showNotices("warnings", snapshot.warnings);
   state(problems.length ? "doubtful" : "good", problems.length ? `${problems.length} problem${problems.length > 1 ? "s" : ""}` : "healthy");
   const edition = snapshot.epoch ? `edition ${snapshot.epoch} of the policy` : "no policy";
+  const costs = snapshot.ports.map((port) => port.cost_cpu).filter((cost) => !none(cost));
+  const cost = costs.length ? ` · takes ${percent(costs.reduce((sum, it) => sum + it, 0))} of a CPU` : "";
   const tables = none(snapshot.tables_bytes) ? "" : ` · tables ${bytes(snapshot.tables_bytes)}`;
-  say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)}${tables} · version ${snapshot.version}`);
+  say($("about"), `${edition} · up ${lasting(snapshot.uptime_s)}${tables}${cost} · version ${snapshot.version}`);
   $("events-part").hidden = !snapshot.events.length;
   const events = snapshot.events.map((event, at) => ({ ...event, at })).reverse();
   keyed($("events"), events, ({ at_unix_ms, what, at }) => `${at_unix_ms} ${what} ${at}`,

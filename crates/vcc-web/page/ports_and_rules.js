@@ -2,8 +2,11 @@
 
 const RULES = 100;
 
-/** Columns that are known only while the kernel counts run times. */
+/** Columns that are known only while the kernel counts run times; the head of the page has their sum. */
 const COSTS = ["cost_cpu", "cost_from_guest_ns", "cost_to_guest_ns"];
+
+/** Windows in which ports, beside rules, have room for them. */
+const WIDE = matchMedia("(min-width: 2200px)");
 
 function fillUse(cell, port) {
   if (!cell.firstElementChild) cell.append(el("span"), el("div", { class: "meter" }, el("i")));
@@ -101,7 +104,7 @@ function showPorts() {
   if (!snapshot) return;
   const ports = orderedPorts();
   const shown = ports.slice(0, asked["ports-top"]);
-  const unknown = COSTS.filter((key) => snapshot.ports.every((port) => none(port[key])));
+  const unknown = COSTS.filter((key) => !WIDE.matches || snapshot.ports.every((port) => none(port[key])));
   table("ports", portCells, shown, (port) => `${port.port} ${port.index}`, {
     sort: asked["ports-sort"],
     unknown,
