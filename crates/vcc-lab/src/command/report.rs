@@ -72,22 +72,26 @@ pub const RECORDS: &str = "results/data";
 /// Writes what has changed; a table that cannot be made is refused before anything is written.
 pub fn write_records(results: &Results) -> anyhow::Result<()> {
     require_checkout()?;
-    write_recorded(&record(Path::new(""), results, &known)?)
+    write_recorded(&record(Path::new(""), results, &known())?)
 }
 
 /// Confirms the record of this name if its first runs are those of the repetition, or returns the cases of which they
 /// are not.
 pub fn write_confirmation(name: &str, repetition: &Report) -> anyhow::Result<Vec<String>> {
-    match confirm(Path::new(""), name, repetition, &known)? {
+    match confirm(Path::new(""), name, repetition, &known())? {
         Repeated::Same(recorded) => write_recorded(&recorded).map(|()| Vec::new()),
         Repeated::Differs(cases) => Ok(cases),
     }
 }
 
-fn known(id: &str) -> Option<Known> {
-    let it = vcc_lab::experiments().into_iter().find(|it| it.id == id)?;
-    let vcc_lab::Summary { backend, stack, claim, headline, .. } = it;
-    Some(Known { backend, stack, claim, headline })
+/// What the built-in experiments add to their records, by their IDs.
+fn known() -> impl Fn(&str) -> Option<Known> {
+    let experiments = vcc_lab::experiments();
+    move |id| {
+        let it = experiments.iter().find(|it| it.id == id)?.clone();
+        let vcc_lab::Summary { backend, stack, claim, headline, .. } = it;
+        Some(Known { backend, stack, claim, headline })
+    }
 }
 
 fn write_recorded(recorded: &Recorded) -> anyhow::Result<()> {
