@@ -106,17 +106,18 @@ fn case_rows(case: &CaseReport) -> Vec<[String; COLUMNS.len()]> {
             number(metric.median),
             number(metric.min),
             number(metric.max),
-            paper(metric, verdict),
+            paper(Some(metric), verdict),
             verdict.map(judgement).unwrap_or_default(),
         ]
     });
     rows.collect()
 }
 
-fn paper(metric: &MetricReport, verdict: Option<&Verdict>) -> String {
+/// The paper's figure, and its quotient with another case, as far as it gives them.
+pub(super) fn paper(metric: Option<&MetricReport>, verdict: Option<&Verdict>) -> String {
     let quotient = verdict.and_then(|it| it.paper_quotient);
     let other = verdict.and_then(|it| it.relative_to.as_deref());
-    verdict::of_paper(metric.paper, quotient, other)
+    verdict::of_paper(metric.and_then(|it| it.paper), quotient, other)
 }
 
 fn judgement(verdict: &Verdict) -> String {

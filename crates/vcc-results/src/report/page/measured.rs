@@ -2,7 +2,7 @@
 
 use crate::report::numbers::{number, reach};
 use crate::report::outcome::expected_metrics;
-use crate::report::verdict::of_paper;
+use crate::report::table::paper;
 use crate::report::{CaseReport, Judgement, MetricReport, Report, Verdict};
 use maud::{Markup, html};
 
@@ -74,11 +74,7 @@ fn row(case: &CaseReport, name: &str, judged: bool) -> Markup {
                 @if judged {
                     td.number { @if let Some(metric) = metric { (of_all_runs(metric)) } }
                     td.number {
-                        (of_paper(
-                            metric.and_then(|it| it.paper),
-                            verdict.and_then(|it| it.paper_quotient),
-                            verdict.and_then(|it| it.relative_to.as_deref()),
-                        ))
+                        (paper(metric, verdict))
                     }
                     (judgement(verdict))
                 }
