@@ -1,5 +1,5 @@
 //! The sources that figures depend on, as they were when this program was built. The build script
-//! makes their digests, with the files of this directory.
+//! makes their digests, with the files of this directory and `digest.rs` of vcc-results.
 
 #[cfg(test)]
 mod code;

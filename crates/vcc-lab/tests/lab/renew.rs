@@ -19,14 +19,19 @@ fn in_checkout(root: &Path, arguments: &str) -> CommandOutput {
     command().current_dir(root).args(arguments).output().expect("the command").into()
 }
 
-/// A checkout that has a short benchmark's record, whose JSON is changed.
-fn checkout(name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
+/// A checkout without records, and with this README.
+fn empty_checkout(name: &str, readme: &str) -> PathBuf {
     let root = folder(name);
     for directory in ["results/data", "docs/results"] {
         fs::create_dir_all(root.join(directory)).expect("a folder");
     }
-    let table = "<!-- measured: bench domain -->\n<!-- /measured -->\n";
-    fs::write(root.join("README.md"), table).expect("written");
+    fs::write(root.join("README.md"), readme).expect("written");
+    root
+}
+
+/// A checkout that has a short benchmark's record, whose JSON is changed.
+fn checkout(name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
+    let root = empty_checkout(name, "<!-- measured: bench domain -->\n<!-- /measured -->\n");
     in_checkout(&root, &format!("bench domain --repeat 1 --json {DOMAIN}")).well();
     let mut record = json(&root);
     change(&mut record);
@@ -78,11 +83,7 @@ fn equal_first_runs_confirm_a_record_and_others_do_not() {
     if !can_attach() {
         return;
     }
-    let root = folder("renew-confirmed");
-    for directory in ["results/data", "docs/results"] {
-        fs::create_dir_all(root.join(directory)).expect("a folder");
-    }
-    fs::write(root.join("README.md"), "").expect("written");
+    let root = empty_checkout("renew-confirmed", "");
     ended(in_checkout(&root, &format!("run {VIRTUAL} --runs 1 --record")));
     let path = root.join(format!("results/data/{VIRTUAL}.json"));
     let read =

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use vcc_testing::{ip, on_a_host};
+use vcc_testing::{eventually, ip, on_a_host};
 
 use super::{Daemon, POLICY, Place};
 
@@ -38,7 +38,7 @@ fn the_level_changes_while_the_daemon_runs() {
         assert_eq!(place.vcc("log-level warning").well(), "warning\n");
         ip("link add port2 type veth peer name guest2");
         // A request that is answered afterwards.
-        while place.ports().len() < 2 {}
+        eventually("port2 is attached", || place.ports().len() == 2);
         place.vcc("log-level notice").well();
         let until: Vec<String> =
             daemon.lines.iter().take_while(|it| !it.contains(" to notice")).collect();
@@ -52,7 +52,7 @@ fn the_level_to_begin_with_is_an_option() {
     on_a_host(|| {
         let place = Place::new("quiet", POLICY);
         let daemon = place.run_and(&["--log-level", "error"]);
-        while place.vcc("log-level").code != 0 {}
+        eventually("the daemon answers", || place.vcc("log-level").code == 0);
         assert_eq!(place.vcc("log-level").well(), "error\n");
         daemon.signal(libc::SIGTERM);
         assert_eq!(daemon.log_before_its_end(""), None);

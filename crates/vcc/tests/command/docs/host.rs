@@ -70,11 +70,6 @@ pub fn lab() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_vcc")).with_file_name("vcc-lab")
 }
 
-fn is_installed(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-}
-
 /// The peer of the guest's connections: the host, at an address that the pages name.
 const PEER: &str = "198.51.100.9";
 
@@ -202,7 +197,8 @@ impl Host {
             return Err("there is no vcc-lab: `cargo build -p vcc-lab` makes it".to_owned());
         }
         let needs = |name: &&&str| line.split_whitespace().any(|word| word == **name);
-        if let Some(missing) = READERS.iter().filter(needs).find(|name| !is_installed(name)) {
+        let is_missing = |name: &&&str| self.run_to_its_end(&format!("command -v {name}")).is_err();
+        if let Some(missing) = READERS.iter().filter(needs).find(is_missing) {
             skip(&format!("{missing} is not installed"));
             return Ok(());
         }
