@@ -86,7 +86,8 @@ download_packages "$work/debian" "$suite" "$source" "linux-config-$release" || {
 	exit 77
 }
 version=$(dpkg-deb -f "$work/debian/$source"_*.deb Version)
-tar -xJf "$work/debian/root/usr/src/$source.tar.xz" -C "$work" || fail "cannot unpack $source $version"
+tar -xJf "$work/debian/root/usr/src/$source.tar.xz" -C "$work" ${check:+--exclude-from="$here/../kernel/unneeded"} ||
+	fail "cannot unpack $source $version"
 rm "$work/debian/$source"_*.deb "$work/debian/root/usr/src/$source.tar.xz"
 cd "$work/$source"
 for change in "$here/$release"/*.patch; do

@@ -14,7 +14,7 @@ macro_rules! recipe {
 }
 
 /// The build's inputs besides Debian's source package, below guest/.
-const RECIPE: [(&str, &str); 17] = recipe! {
+const RECIPE: [(&str, &str); 18] = recipe! {
     "debian.sh"
     "kernel/build.sh"
     "kernel/defconfig"
@@ -28,6 +28,7 @@ const RECIPE: [(&str, &str); 17] = recipe! {
     "kernel/08-turns.patch"
     "kernel/09-code-model.patch"
     "kernel/tcp_flood.c"
+    "kernel/unneeded"
     "pvtcp/6.12/1-tick-note-a-tick-that-comes-late.patch"
     "pvtcp/6.12/2-tcp-pvtcp.patch"
     "flood_tcp.h"
