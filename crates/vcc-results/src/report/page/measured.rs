@@ -73,9 +73,7 @@ fn row(case: &CaseReport, name: &str, judged: bool) -> Markup {
                 (figures(metric))
                 @if judged {
                     td.number { @if let Some(metric) = metric { (of_all_runs(metric)) } }
-                    td.number {
-                        (paper(metric, verdict))
-                    }
+                    td.number { (paper(metric, verdict)) }
                     (judgement(verdict))
                 }
             }
