@@ -106,15 +106,8 @@ impl Fleet {
     }
 
     fn status(&self) -> Value {
-        serde_json::from_str::<Value>(&self.cluster.kubectl(&[
-            "get",
-            "vccpolicy",
-            "web",
-            "-o",
-            "json",
-        ]))
-        .expect("JSON")["status"]
-            .take()
+        let policy = self.cluster.object("/apis/vcc.internal/v1alpha1/vccpolicies/web");
+        policy.expect("a policy")["status"].take()
     }
 }
 

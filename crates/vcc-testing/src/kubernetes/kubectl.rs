@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use super::Cluster;
 
@@ -52,23 +50,5 @@ impl Cluster {
         let Output { status, stdout, stderr } = child.wait_with_output().expect("kubectl");
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         if status.success() { Ok(text(stdout)) } else { Err(text(stderr)) }
-    }
-
-    /// Until the server says that all its parts have started, for two minutes at most.
-    #[track_caller]
-    pub(super) fn await_readiness(&self) {
-        let mut output = String::new();
-        for _ in 0..1200 {
-            if self.certificates().exists() {
-                let ready = ["get", "--raw", "/readyz"];
-                match self.try_kubectl(&self.kubeconfig(), &ready, "") {
-                    Ok(_) => return,
-                    Err(complaint) => output = complaint,
-                }
-            }
-            self.change(|it| it.assert_runs());
-            thread::sleep(Duration::from_millis(100));
-        }
-        panic!("the API server is not ready after two minutes: {output}");
     }
 }

@@ -5,23 +5,27 @@ mod access;
 mod control_plane;
 mod helm;
 mod kubectl;
+mod proxy;
 mod reserved_port;
 mod server;
 mod tools;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use tempfile::TempDir;
 
 pub use helm::Helm;
 
 use control_plane::ControlPlane;
+use proxy::Proxy;
 use tools::Tools;
 
 /// An API server with an etcd, on loopback. Both end with this value, or with the process. Methods
 /// panic where the server does not do what it is asked.
 pub struct Cluster {
+    // Before the server that it asks.
+    proxy: OnceLock<Proxy>,
     // Before the directory in which its servers write.
     control_plane: Mutex<ControlPlane>,
     tools: Tools,
@@ -38,6 +42,7 @@ impl Cluster {
         let tools = Tools::find()?;
         let directory = tempfile::tempdir().expect("a directory");
         let cluster = Self {
+            proxy: OnceLock::new(),
             control_plane: Mutex::new(ControlPlane::new(tools.clone(), directory.path().into())),
             tools,
             directory,

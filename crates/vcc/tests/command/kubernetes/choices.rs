@@ -26,7 +26,7 @@ fn a_pod_has_what_it_chose_as_far_as_the_policy_admits_it() {
             let command = ["annotate", "pod", "web", "--namespace", "shop", "--overwrite"];
             cluster.kubectl(&[&command[..], annotations].concat());
         };
-        let node = format!("vccnode/{NODE}");
+        let node = format!("vccnodes/{NODE}");
         let rule = || {
             let explained = agent.vcc("explain 192.0.2.1:40000 192.0.2.2:443 --device port").stdout;
             explained.lines().find(|line| line.contains(" matches")).unwrap_or_default().to_owned()
@@ -51,7 +51,7 @@ fn a_pod_has_what_it_chose_as_far_as_the_policy_admits_it() {
             (&json!("dctcp"), &json!("acme")),
             "{flow}"
         );
-        agent.comes_to("a count", || field(cluster, &node, ".status.podsWithChoice") == "1");
+        agent.comes_to("a count", || field(cluster, &node, "/status/podsWithChoice") == "1");
 
         // A live connection comes under the policy again, and its owner learns why.
         annotate(&["vcc.internal/underlay=reno"]);
@@ -59,10 +59,10 @@ fn a_pod_has_what_it_chose_as_far_as_the_policy_admits_it() {
         let why = "vcc.internal/underlay: the cluster's policy does not let this pod choose `reno`, only \
                    dctcp, cubic";
         agent.comes_to("a refusal", || {
-            field(cluster, &node, ".status.refusedChoices")
+            field(cluster, &node, "/status/refusedChoices")
                 .contains(&format!("pod shop/web: {why}"))
         });
-        assert_eq!(field(cluster, &node, ".status.podsWithRefusedChoice"), "1");
+        assert_eq!(field(cluster, &node, "/status/podsWithRefusedChoice"), "1");
         let events = || {
             let command = ["get", "events", "--namespace", "shop", "-o", "json"];
             let events: Value = serde_json::from_str(&cluster.kubectl(&command)).expect("JSON");
@@ -79,7 +79,7 @@ fn a_pod_has_what_it_chose_as_far_as_the_policy_admits_it() {
 
         annotate(&["vcc.internal/underlay-", "vcc.internal/mode-"]);
         agent.comes_to("no choice", || {
-            field(cluster, &node, ".status.podsWithRefusedChoice") == "0"
+            field(cluster, &node, "/status/podsWithRefusedChoice") == "0"
         });
         assert_eq!(events().len(), 1, "one Event of one refusal");
     });

@@ -19,7 +19,7 @@ fn by_the_plugin_s_result_before_anybody_knows_an_address() {
         cluster.apply(&pod("shop", "web", json!({})));
         cluster.apply(&policy_for_all());
         agent.comes_to("in force", || {
-            field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1"
+            field(cluster, "vccpolicies/base", "/status/everywhere") == "1/1"
         });
 
         // As libcni writes it when the plugins have returned.

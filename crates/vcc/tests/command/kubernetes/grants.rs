@@ -32,14 +32,13 @@ fn an_agent_does_all_its_work_with_what_the_manifests_grant() {
         let rules = json!([{ "name": "r", "peer_namespaces": peers, "peer_pods": peers }]);
         cluster.apply(&policy("base", json!({ "ports": [{ "device": "port" }], "rules": rules })));
         agent.comes_to("its status and the summary are written", || {
-            field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1"
+            field(cluster, "vccpolicies/base", "/status/everywhere") == "1/1"
         });
-        let owner = field(cluster, &format!("vccnode/{NODE}"), ".metadata.ownerReferences[0].name");
+        let owner = field(cluster, &format!("vccnodes/{NODE}"), "/metadata/ownerReferences/0/name");
         assert_eq!(owner, NODE);
-        let of_lease = |path: &str| {
-            let output = format!("jsonpath={{.spec.{path}}}");
-            let get = ["get", "lease", "vcc-summary", "--namespace", "vcc", "-o", &output];
-            cluster.kubectl(&get)
+        let of_lease = |field: &str| {
+            let path = "/apis/coordination.k8s.io/v1/namespaces/vcc/leases/vcc-summary";
+            text(Some(&cluster.object(path).expect("a lease")["spec"][field]))
         };
         assert_eq!(of_lease("holderIdentity"), NODE);
         agent.comes_to("it renews", || of_lease("renewTime") != of_lease("acquireTime"));
@@ -57,16 +56,16 @@ fn a_node_that_may_not_read_what_its_policies_ask_for_counts_and_says_why() {
         let ports = json!([{ "namespaces": everyone, "pods": {} }]);
         cluster.apply(&policy("base", json!({ "ports": ports })));
         let agent = granted(cluster, &manifest.replace(both, pods));
-        let everywhere = || field(cluster, "vccpolicy/base", ".status.everywhere");
+        let everywhere = || field(cluster, "vccpolicies/base", "/status/everywhere");
         agent.comes_to("it counts", || everywhere() == "0/1");
         agent.comes_to("it says why", || {
-            let problem = field(cluster, &format!("vccnode/{NODE}"), ".status.problem");
+            let problem = field(cluster, &format!("vccnodes/{NODE}"), "/status/problem");
             problem.starts_with("cannot watch namespaces: the API server answered 403")
         });
         cluster.apply(&manifest);
         agent.comes_to("it has all that it needs", || everywhere() == "1/1");
         agent.comes_to("nothing is wrong", || {
-            field(cluster, &format!("vccnode/{NODE}"), ".status.problem").is_empty()
+            field(cluster, &format!("vccnodes/{NODE}"), "/status/problem").is_empty()
         });
     });
 }

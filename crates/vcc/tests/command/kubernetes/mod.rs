@@ -120,7 +120,7 @@ impl Agent {
                     log.unwrap_or_default()
                 );
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
 
@@ -170,9 +170,20 @@ fn has_address(cluster: &Cluster, namespace: &str, name: &str, address: &str) {
     );
 }
 
-/// A field of an object, by a path like `.status.edition`.
-fn field(cluster: &Cluster, object: &str, path: &str) -> String {
-    let output = format!("jsonpath={{{path}}}");
-    let got = cluster.try_kubectl(&cluster.kubeconfig(), &["get", object, "-o", &output], "");
-    got.unwrap_or_default()
+/// A field of vcc's object `RESOURCE/NAME`, by a JSON pointer like `/status/everywhere`. Empty without it.
+fn field(cluster: &Cluster, object: &str, pointer: &str) -> String {
+    text(object_of_vcc(cluster, object).pointer(pointer))
+}
+
+/// An object, or all of a resource. Null if there is none.
+fn object_of_vcc(cluster: &Cluster, name: &str) -> Value {
+    cluster.object(&format!("/apis/vcc.internal/v1alpha1/{name}")).unwrap_or_default()
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
 }

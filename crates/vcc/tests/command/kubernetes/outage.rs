@@ -64,7 +64,8 @@ fn a_node_keeps_running_without_the_api_server() {
         });
         cluster.apply(&policy("base", wider));
         agent.has_ports(&[("port", "umbrella")]);
-        agent.comes_to("told", || field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1");
+        agent
+            .comes_to("told", || field(cluster, "vccpolicies/base", "/status/everywhere") == "1/1");
     });
 }
 

@@ -26,7 +26,7 @@ fn pods_are_ports_under_the_cluster_s_policies() {
         });
         cluster.apply(&policy("base", spec));
         agent.comes_to("one node", || {
-            field(cluster, "vccpolicy/base", ".status.everywhere") == "1/1"
+            field(cluster, "vccpolicies/base", "/status/everywhere") == "1/1"
         });
         assert_eq!(agent.ports(), [], "nobody knows its address");
 
@@ -50,9 +50,9 @@ fn pods_are_ports_under_the_cluster_s_policies() {
         assert!(table.contains("vccpolicy.vcc.internal/base") && table.contains("1/1"), "{table}");
         assert!(table.contains(&format!("vccnode.vcc.internal/{NODE}")), "{table}");
         agent.comes_to("a flow", || {
-            field(cluster, &format!("vccnode/{NODE}"), ".status.ports") == "1"
+            field(cluster, &format!("vccnodes/{NODE}"), "/status/ports") == "1"
         });
-        let owner = field(cluster, &format!("vccnode/{NODE}"), ".metadata.ownerReferences[0].name");
+        let owner = field(cluster, &format!("vccnodes/{NODE}"), "/metadata/ownerReferences/0/name");
         assert_eq!(owner, NODE, "it goes with its node");
 
         // Live connections are judged anew.
@@ -79,19 +79,19 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         let rules = json!([{ "name": "r", "underlay": "cubic" }, { "name": "r", "pool": "gold" }]);
         let broken = json!({ "ports": device, "rules": rules });
         cluster.apply(&policy("base", broken));
-        let node = format!("vccnode/{NODE}");
+        let node = format!("vccnodes/{NODE}");
         agent.comes_to("a refusal", || {
-            field(cluster, &node, ".status.policies[0].generation") == "2"
+            field(cluster, &node, "/status/policies/0/generation") == "2"
         });
-        assert_eq!(field(cluster, &node, ".status.policies[0].inForce"), "1");
-        let messages = field(cluster, &node, ".status.policies[0].messages");
+        assert_eq!(field(cluster, &node, "/status/policies/0/inForce"), "1");
+        let messages = field(cluster, &node, "/status/policies/0/messages");
         let twice = "spec.rules[1].name: the rule in spec.rules[0].name also has the name `r`";
         assert!(messages.contains(twice), "{messages}");
         assert!(messages.contains("spec.rules[1].pool: "), "{messages}");
         agent.comes_to("it is reported", || {
-            field(cluster, "vccpolicy/base", ".status.refused") == "1"
+            field(cluster, "vccpolicies/base", "/status/refused") == "1"
         });
-        assert!(field(cluster, "vccpolicy/base", ".status.message").contains(twice));
+        assert!(field(cluster, "vccpolicies/base", "/status/message").contains(twice));
         assert_eq!(agent.status()["epoch"], epoch, "nothing has changed");
 
         // It stays for an agent that starts anew, too.
@@ -105,7 +105,8 @@ fn of_a_broken_policy_the_last_good_generation_stays() {
         let other = json!({ "rules": [{ "name": "s", "mode": "ignore" }] });
         cluster.apply(&policy("other", other));
         let why = "the VccPolicy `base` also has the priority 500";
-        agent.comes_to(why, || field(cluster, "vccpolicy/other", ".status.message").contains(why));
+        agent
+            .comes_to(why, || field(cluster, "vccpolicies/other", "/status/message").contains(why));
 
         cluster.kubectl(&["delete", "vccpolicy", "--all"]);
         agent.comes_to("no port", || agent.ports().is_empty());

@@ -83,9 +83,9 @@ fn what_the_checker_refuses_no_node_puts_in_force() {
                 assert!(why.contains("spec."), "{toml}: {why}");
                 continue;
             }
-            let status = format!("vccpolicy/{name}");
-            agent.comes_to(toml, || field(cluster, &status, ".status.refused") == "1");
-            let message = field(cluster, &status, ".status.message");
+            let status = format!("vccpolicies/{name}");
+            agent.comes_to(toml, || field(cluster, &status, "/status/refused") == "1");
+            let message = field(cluster, &status, "/status/message");
             assert!(
                 sentences.iter().any(|sentence| message.contains(sentence)),
                 "{toml}: {sentences:?}: {message}"
@@ -138,11 +138,11 @@ fn a_status_that_nobody_can_read_hinders_nobody() {
         let mut agent = Agent::start(&cluster.kubeconfig());
         let rules = |underlay: &str| json!({ "rules": [{ "name": "r", "underlay": underlay }] });
         cluster.apply(&policy("base", rules("dctcp")));
-        let everywhere = || field(cluster, "vccpolicy/base", ".status.everywhere");
+        let everywhere = || field(cluster, "vccpolicies/base", "/status/everywhere");
         agent.comes_to("one node", || everywhere() == "1/1");
         agent.kill();
         let nonsense = r#"{ "status": { "nodes": "x", "policies": 5, "canary": [] } }"#;
-        for object in ["vccpolicy/base", &format!("vccnode/{NODE}")] {
+        for object in ["vccpolicies/base", &format!("vccnodes/{NODE}")] {
             let patch = ["patch", object, "--subresource=status", "--type=merge", "-p", nonsense];
             cluster.kubectl(&patch);
         }
@@ -156,8 +156,8 @@ fn a_status_that_nobody_can_read_hinders_nobody() {
         agent.run();
         cluster.apply(&policy("base", rules("cubic")));
         agent.comes_to("the new generation", || {
-            let node = format!("vccnode/{NODE}");
-            field(cluster, &node, ".status.policies[0].inForce") == "2"
+            let node = format!("vccnodes/{NODE}");
+            field(cluster, &node, "/status/policies/0/inForce") == "2"
         });
         agent.comes_to("the summary", || everywhere() == "1/2");
     });
