@@ -68,17 +68,17 @@ check_or_skip() {
 	conclude "$name" $status "$log"
 }
 
-# begin_beside: from here on, commands run in parallel to what this script runs, one after the other and with
-# what the others leave of the CPUs. Reads a name and a command from each line.
+# begin_beside NICENESS: from here on, commands run in parallel to what this script runs, one after the other
+# and with what the others leave of the CPUs. Reads a name and a command from each line.
 begin_beside() {
-	local queue=$work/beside.${#beside[@]}
+	local niceness=$1 queue=$work/beside.${#beside[@]}
 	mkdir "$queue"
 	cat >"$queue/list"
 	# A group of their own, which can be ended as one.
 	set -m
 	(
 		nth=0
-		renice -n 10 -p $BASHPID >/dev/null
+		renice -n "$niceness" -p $BASHPID >/dev/null
 		while IFS=: read -r name command; do
 			nth=$((nth + 1)) status=0
 			# shellcheck disable=SC2086 # words without spaces
@@ -131,7 +131,7 @@ count_tests() {
 }
 
 # The solver waits for nothing, and nothing for it.
-begin_beside <<-END
+begin_beside 10 <<-END
 	proofs:proofs/run.sh --quick
 END
 
@@ -194,11 +194,12 @@ fi
 
 # The binary that the tests have built; vcc-lab is next to it.
 vcc=${CARGO_TARGET_DIR:-target}/debug/vcc
-begin_beside <<-END
+# One after the other, faults take one CPU. With less of it than this, they end minutes after all others.
+begin_beside 5 <<-END
 	faults:faults/run.sh --quick
 	sources of another layout:scripts/check-upgrade.sh --sources
 END
-begin_beside <<-END
+begin_beside 10 <<-END
 	make install and uninstall:scripts/test/install.sh $vcc
 	Debian package:scripts/test/deb.sh $vcc
 	RPM package and archive:scripts/test/rpm.sh $vcc
