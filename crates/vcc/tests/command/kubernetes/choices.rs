@@ -64,8 +64,7 @@ fn a_pod_has_what_it_chose_as_far_as_the_policy_admits_it() {
         });
         assert_eq!(field(cluster, &node, "/status/podsWithRefusedChoice"), "1");
         let events = || {
-            let command = ["get", "events", "--namespace", "shop", "-o", "json"];
-            let events: Value = serde_json::from_str(&cluster.kubectl(&command)).expect("JSON");
+            let events = cluster.object("/api/v1/namespaces/shop/events").expect("a list");
             events["items"].as_array().cloned().unwrap_or_default()
         };
         agent.comes_to("an Event", || !events().is_empty());
