@@ -198,4 +198,26 @@ VCC_APART int minisock_leave(const struct vcc_flow *f, const struct vcc_key *key
 	return -1;
 }
 
+/*
+ * From-guest: drops the minisock of the connection that a SYN supersedes. The SYN's own may get no
+ * flow, as at a port that drains, and must not revive the earlier one.
+ */
+VCC_APART int minisock_supersede(const struct vcc_key *key, const struct vcc_segment *s)
+{
+	struct vcc_host_usage *host = usage_of_host();
+	const struct vcc_port *port = key ? port_at(key->port) : 0;
+
+	if (!s || !port || !host || !host->has_minisocks)
+		return 0;
+	uint64_t tag = flow_tag_apart(key);
+	uint64_t check = minisock_check(key, tag, port);
+	uint32_t way = minisock_way(tag, check);
+	struct vcc_minisock_set *set = minisock_set_of(tag);
+	const struct vcc_minisock *m = set ? minisock_at(set, way) : 0;
+
+	if (m && is_superseded(m, s))
+		minisock_becomes(set, way, check, 0);
+	return 0;
+}
+
 #endif

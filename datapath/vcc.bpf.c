@@ -312,6 +312,8 @@ static __always_inline int translate(struct __sk_buff *skb, enum direction dir)
 		if (found == LOCK_GONE)
 			return passes_unknown(w, dir) ? VERDICT_PASS : VERDICT_DROP;
 	} else {
+		if (dir == FROM_GUEST && (s->flags & TCP_SYN))
+			minisock_supersede(&w->key, s);
 		if (opens)
 			e = flow_create(&w->key, dir, port, &drop);
 		else if (!(s->flags & TCP_RST) && !flow_revive(&w->key))

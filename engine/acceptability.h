@@ -124,6 +124,18 @@ VCC_INLINE bool peer_accepts(const struct vcc_flow *f, const struct vcc_segment 
 	return !seq_before(segment_end(s), f->snd_una) && !seq_after(s->seq, offered_edge(f));
 }
 
+/*
+ * From-guest: may the peer accept this FIN? In the first flight it may overtake data, within the
+ * window of the SYN-ACK.
+ */
+VCC_INLINE bool peer_accepts_fin(const struct vcc_flow *f, const struct vcc_segment *s)
+{
+	uint32_t first_bytes = f->overdraft_until - f->snd_una;
+
+	return peer_accepts(f, s) ||
+	       (first_bytes <= UINT16_MAX && s->seq - f->snd_una <= first_bytes);
+}
+
 /* Tracks FINs. After both, only retransmissions follow. */
 VCC_INLINE void note_fin(struct vcc_flow *f, uint16_t flags, uint32_t whose)
 {

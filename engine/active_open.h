@@ -44,6 +44,40 @@ VCC_INLINE uint32_t ask_ecn(const struct vcc_flow *f, const struct vcc_params *p
 	return before ? FLOW_ECN_FELL_BACK | accecn : 0;
 }
 
+/*
+ * Does the guest's SYN cross the peer's, which passed first (RFC 9293, 3.5)? It follows at once:
+ * the guest had not seen that one. Behind an older SYN, which may be forged, it opens a connection
+ * of its own.
+ */
+VCC_INLINE bool crosses_peers_syn(const struct vcc_flow *f, const struct vcc_params *p,
+				  const struct vcc_segment *s)
+{
+	int32_t since_ms = (int32_t)((uint32_t)(s->now_us / 1000) - f->last_seen_ms);
+
+	return lacks_own_synack(f) && !(f->flags & FLOW_WINDOW_SHOWN) &&
+	       !(f->sends & SENDS_UNANSWERED) && p->mode != MODE_DRAIN &&
+	       since_ms < (int32_t)(SYN_COPY_US / 1000);
+}
+
+/*
+ * The guest's SYN crosses the peer's. The guest reads that one as syn_to_guest() rewrote it, so the
+ * scale and the MSS in it stay.
+ */
+VCC_INLINE void syn_crosses(struct vcc_flow *f, const struct vcc_params *p,
+			    const struct vcc_segment *s, struct vcc_action *a)
+{
+	uint32_t peers = f->flags | ~(uint32_t)FLOW_OFFERS;
+
+	start_sequence(f, s->seq, segment_end(s), s->now_us);
+	f->flags |= FLOW_GUEST_OPENED;
+	f->window_shown = 0; /* syn_to_guest() noted it for unanswered_to_guest() */
+	note_syn(f, s, FLOW_GUEST_OPENED);
+	go_by_syn(f);
+	f->flags &= peers;
+	strip_ours(f, p, false, s, a);
+	expect_mss(f, f->syn_mss_bytes);
+}
+
 VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a)
 {
@@ -53,6 +87,10 @@ VCC_INLINE void syn_from_guest(struct vcc_flow *f, const struct vcc_params *p,
 		     (f->syn_flags & FLOW_GUEST_OPENED) && s->seq == f->syn_seq;
 	bool draining = p->mode == MODE_DRAIN && !again;
 
+	if (crosses_peers_syn(f, p, s)) {
+		syn_crosses(f, p, s, a);
+		return;
+	}
 	if (!live && again)
 		rtt_cancel(f);
 	/*

@@ -55,7 +55,9 @@ VCC_INLINE struct vcc_action vcc_deadline(struct vcc_flow *f, const struct vcc_p
 		uint32_t since_us = elapsed_us(f->progress_us, (uint32_t)now_us);
 		uint32_t left_us = vcc_sub_floor0(rto_us(f, p->rto_min_us), since_us);
 
-		a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
+		/* Against a closed window nothing is due: the guest probes (RFC 9293, 3.8.6.1). */
+		if (!peer_closed_window(f))
+			a.deadline_ms = vcc_min(a.deadline_ms, left_us / 1000 + 1);
 		if (imposes(f, p)) {
 			prod(f, p, since_us, &a);
 			if (acts_by_window(f, p))

@@ -220,6 +220,10 @@ VCC_INLINE void marks_by_echo(struct vcc_flow *f, const struct vcc_segment *s, u
 
 	if (echo)
 		f->flags |= FLOW_ECE_HEARD;
+	/* However long the silence, the next report is newer than the last. */
+	if (f->flags & FLOW_FEEDBACK_LOST)
+		f->feedback_ack =
+		    f->snd_una - vcc_min(f->snd_una - f->feedback_ack, SEQ_WINDOW_MAX);
 	if (believes_reports(f) && !(f->flags & FLOW_FEEDBACK_LOST)) {
 		feedback_missed(f, acked_bytes);
 		/* Until the first report, rely on ECE. */

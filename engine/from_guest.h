@@ -86,13 +86,13 @@ VCC_INLINE void segment_from_guest(struct vcc_flow *f, const struct vcc_params *
 	delay_acked(f, p, s, a);
 	rcv_rtt_from_guest(f, p, s);
 	track_receiver(f, s);
-	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */
-	if ((s->flags & TCP_FIN) && !peer_accepts(f, s)) {
-		ecn_unmark(f, p, a);
-		return;
-	}
 	if (is_policed(f, p) && (police(f, s) || police_fin(f, s))) {
 		drop_policed(a);
+		return;
+	}
+	/* The peer discards an unacceptable FIN with its data (RFC 9293, 3.10.7.4). */
+	if ((s->flags & TCP_FIN) && !peer_accepts_fin(f, s)) {
+		ecn_unmark(f, p, a);
 		return;
 	}
 

@@ -68,6 +68,17 @@ VCC_INLINE bool has_been_open(const struct vcc_flow *f)
 	return f->settled || f->stage == STAGE_ESTABLISHED;
 }
 
+/*
+ * From-guest: does a SYN begin another connection, so that the guest has ended that of the
+ * minisock? Only a SYN of the guest is believed: one of the peer can be forged off-path.
+ */
+VCC_INLINE bool is_superseded(const struct vcc_minisock *m, const struct vcc_segment *s)
+{
+	/* Unless the minisock has a SYN of the guest, this one may answer a SYN that waited. */
+	return (s->flags & TCP_SYN) && (m->flags & FLOW_SYN_SEEN_GUEST) && s->seq != m->iss &&
+	       s->seq != m->syn_seq;
+}
+
 VCC_INLINE void minisock_keep(struct vcc_minisock *m, const struct vcc_flow *f)
 {
 #define KEEP(field) m->field = f->field;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections of which one direction takes another path: another card of the guest, or a balancer's
- * direct return. One end's SYN-ACK does not pass the port, which then knows neither what may be in
- * flight nor what was acknowledged, and imposes nothing.
+ * Connections of which the port sees only one direction. The other takes another path: another card
+ * of the guest, or a balancer's direct return. One end's SYN-ACK does not pass the port, which then
+ * knows neither what may be in flight nor what was acknowledged, and imposes nothing.
  */
 #ifndef VCC_ONE_DIRECTION_H
 #define VCC_ONE_DIRECTION_H
@@ -10,13 +10,6 @@
 #include "policing.h"
 #include "syn.h"
 #include "unknown_connection.h"
-
-/* The peer has opened the connection, and the guest's SYN-ACK has not passed. */
-VCC_INLINE bool lacks_own_synack(const struct vcc_flow *f)
-{
-	return f->stage == STAGE_SYN_RECEIVED &&
-	       !(f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST));
-}
 
 /* Does a segment of the guest show that a SYN-ACK, the peer's or its own, did not pass? */
 VCC_INLINE bool is_unanswered(const struct vcc_flow *f, const struct vcc_segment *s)

@@ -13,13 +13,25 @@
 #include "window_cap.h"
 
 /*
+ * Is overdraft_until still to be acknowledged? While nothing is policed, nothing advances it. One
+ * farther ahead than any window or flight is left from before a wrap.
+ */
+VCC_INLINE bool is_overdraft_ahead(const struct vcc_flow *f)
+{
+	uint32_t ahead_bytes = f->overdraft_until - f->snd_una;
+	uint32_t edge = seq_max(f->right_edge, f->snd_nxt) + f->mss_bytes;
+
+	return ahead_bytes && ahead_bytes <= vcc_max(seq_distance(f->snd_una, edge), UINT16_MAX);
+}
+
+/*
  * Advances an overdraft. It is owed until its flight is acknowledged, and then until a window
  * reduced by it has been sent and acknowledged as well. While nothing is owed, overdraft_until is
  * at or below the right edge of the SYN-ACK's window.
  */
 VCC_INLINE void police_repay(struct vcc_flow *f)
 {
-	if (seq_before(f->snd_una, f->overdraft_until))
+	if (is_overdraft_ahead(f))
 		return;
 	if (f->overdraft_bytes && !(f->flags & FLOW_WITHHOLDING)) {
 		f->flags |= FLOW_WITHHOLDING;
@@ -30,8 +42,7 @@ VCC_INLINE void police_repay(struct vcc_flow *f)
 	}
 	f->flags &= ~(uint32_t)FLOW_WITHHOLDING;
 	f->overdraft_bytes = 0;
-	f->overdraft_until =
-	    f->snd_una; /* must follow snd_una, or it would be ahead after a wrap */
+	f->overdraft_until = f->snd_una;
 }
 
 VCC_INLINE void count_policed(struct vcc_flow *f)
@@ -109,9 +120,12 @@ VCC_INLINE bool police(struct vcc_flow *f, const struct vcc_segment *s)
  */
 VCC_INLINE bool police_fin(struct vcc_flow *f, const struct vcc_segment *s)
 {
+	if (s->payload_bytes || !(s->flags & TCP_FIN))
+		return false;
+	police_repay(f);
 	uint32_t edge = seq_max(seq_max(f->right_edge, f->overdraft_until), f->snd_nxt);
 
-	if (s->payload_bytes || !(s->flags & TCP_FIN) || !seq_after(s->seq, edge))
+	if (!seq_after(s->seq, edge))
 		return false;
 	count_policed(f);
 	return true;

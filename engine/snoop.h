@@ -376,6 +376,14 @@ VCC_INLINE struct vcc_placed snoop_placed(const struct vcc_flow *f, struct vcc_s
 	return snoop_take(f, sn, p, s, sent, stamped, tsval, false);
 }
 
+/* A stray SYN does not end a connection of which the guest still lacks promised data (law 16). */
+VCC_INLINE bool snoop_outlives_syn(const struct vcc_flow *f, const struct vcc_snoop *sn,
+				   const struct vcc_segment *s)
+{
+	return (s->flags & TCP_SYN) && f->stage == STAGE_CLOSED && is_promise_due(sn) &&
+	       !is_inconsistent(f, sn);
+}
+
 /*
  * vcc_to_guest() judges a segment by the guest's acknowledgement. Between these two that is its
  * own: what is old to the peer may still be new to the guest. Returns the acknowledgement that the

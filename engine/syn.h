@@ -139,6 +139,13 @@ VCC_INLINE void note_peer_classic(struct vcc_flow *f, const struct vcc_segment *
 		f->flags &= ~(uint32_t)FLOW_PEER_DCTCP;
 }
 
+/* The peer has opened the connection, and the guest's SYN-ACK has not passed. */
+VCC_INLINE bool lacks_own_synack(const struct vcc_flow *f)
+{
+	return f->stage == STAGE_SYN_RECEIVED &&
+	       !(f->flags & (FLOW_GUEST_OPENED | FLOW_SYN_SEEN_GUEST));
+}
+
 VCC_INLINE uint32_t option_flags(uint16_t options)
 {
 	return ((options & OPT_SACK_PERMITTED) ? FLOW_SACK : 0) |

@@ -48,9 +48,12 @@ exchange() {
 exchange Cargo.toml "$(sed '0,/^version = "/s//&9/' Cargo.toml)"
 exchange Cargo.lock "$(sed '/^name = "vcc/ { n; s/^version = "/&9/ }' Cargo.lock)"
 
-# share DIRECTORY: compiles its engine as crates/vcc-engine/build.rs does, for the tests.
+clang=${CLANG:-$(command -v clang-16 clang-19 clang | head -n 1)}
+
+# share DIRECTORY: compiles its engine as crates/vcc-engine/build.rs does, for the tests. Not optimized: it is
+# compiled for one test, and cc at -O1 takes four times as long.
 share() {
-	cc -shared -fPIC -O1 -std=c11 -ffreestanding -fexceptions -DVCC_CHECK_LAWS -I "$1/engine" \
+	"$clang" -shared -fPIC -O0 -std=c11 -ffreestanding -fexceptions -DVCC_CHECK_LAWS -I "$1/engine" \
 		-I "$1/datapath" crates/vcc-engine/{native,frames}.c -o "$shared/libvcc_engine.so"
 }
 
@@ -74,13 +77,13 @@ has_engine_alone() {
 }
 
 # run PACKAGE BINARY TEST: cargo builds the binary if it has to. By the workspace, whose features the
-# dependencies were built with.
+# dependencies were built with. Not optimized: a binary is built for one test.
 run() {
 	local which=(--workspace --test "$2")
 	[ "$2" != lib ] || which=(--package "$1" --lib)
 	# shellcheck disable=SC2086 # CARGO may be several words
 	(cd "$copy" && CARGO_TARGET_DIR=$target VCC_ENGINE_SHARED=$shared LD_LIBRARY_PATH=$shared \
-		$CARGO test --quiet --offline "${which[@]}" -- --exact "$3")
+		CARGO_PROFILE_TEST_OPT_LEVEL=0 $CARGO test --quiet --offline "${which[@]}" -- --exact "$3")
 }
 
 # try NAME PACKAGE/BINARY TEST: the test must fail with the fault, and its binary must compile, which

@@ -119,6 +119,11 @@ bool vcc_native_leave_minisock(const struct vcc_flow *f, const struct vcc_params
 	return true;
 }
 
+bool vcc_native_is_superseded(const struct vcc_minisock *m, const struct vcc_segment *s)
+{
+	return is_superseded(m, s);
+}
+
 bool vcc_native_has_been_open(const struct vcc_flow *f)
 {
 	return has_been_open(f);
@@ -814,9 +819,16 @@ bool vcc_native_snoop_to_guest(struct vcc_flow *f, const struct vcc_snoop *sn, s
 			       const struct vcc_buffer *b, const struct vcc_params *p,
 			       const struct vcc_segment *s, struct vcc_action *a, bool *reset)
 {
-	uint32_t rcv_wup = snoop_judge_begin(f, sn);
-	bool hears = vcc_hold_to_guest(f, h, b, p, s, a);
+	bool live = snoop_outlives_syn(f, sn, s);
+	uint32_t rcv_wup;
+	bool hears;
 
+	if (live)
+		f->stage = STAGE_ESTABLISHED;
+	rcv_wup = snoop_judge_begin(f, sn);
+	hears = vcc_hold_to_guest(f, h, b, p, s, a);
+	if (live && f->stage == STAGE_ESTABLISHED)
+		f->stage = STAGE_CLOSED;
 	VCC_LAW(a->forget || flow_invariant(f));
 	*reset = vcc_native_is_reset(f, s, false);
 	snoop_judge_end(f, sn, rcv_wup);

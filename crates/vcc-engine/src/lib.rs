@@ -90,6 +90,12 @@ impl Minisock {
     pub fn guest_opened(&self) -> bool {
         self.0.flags & sys::FLOW_GUEST_OPENED != 0
     }
+
+    /// Does a SYN of the guest begin another connection, so that the guest has ended this one?
+    pub fn is_superseded(&self, segment: &Segment) -> bool {
+        // SAFETY: both point to live values of the C types for the length of the call.
+        unsafe { native::is_superseded(&self.0, segment) }
+    }
 }
 
 /// State of a connection's feedback between two vcc ends.

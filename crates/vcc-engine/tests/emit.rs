@@ -63,6 +63,20 @@ fn duplicates_go_out_in_time_and_once() {
 }
 
 #[test]
+fn nothing_is_due_while_the_peers_window_is_closed() {
+    let mut conn = waiting(emitting(|_| ()), 1);
+    let mss_bytes = conn.mss();
+    conn.guest_gets(conn.ack(mss_bytes).win(0));
+    for _ in 0..3 {
+        conn.wait_us(2_000_000);
+        assert!(conn.deadline().deadline_ms >= 10_000, "a look for nothing");
+    }
+    // It opens: its timer counts again.
+    conn.peer_ack(mss_bytes);
+    assert!(conn.deadline().deadline_ms < 10_000);
+}
+
+#[test]
 fn no_duplicates_without_reason() {
     let none = |mut conn: Conn| watch(&mut conn, 150_000).iter().all(|(_, a)| a.dupacks == 0);
     assert!(!none(waiting(emitting(|_| ()), 4)));

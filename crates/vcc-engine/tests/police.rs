@@ -152,6 +152,72 @@ fn the_syn_acks_window_counts_until_it_is_void() {
     }
 }
 
+/// Sends and acknowledges `bytes` from `offset` on. Returns the offset after them.
+fn carry(conn: &mut Conn, mut offset: u32, bytes: u32) -> u32 {
+    let end = offset + bytes;
+    while offset < end {
+        let flight_bytes = (end - offset).min(1 << 20);
+        conn.guest_sends(conn.data(offset, flight_bytes).cut(conn.mss()));
+        offset += flight_bytes;
+        conn.peer_ack(offset);
+    }
+    offset
+}
+
+#[test]
+fn edges_left_from_before_a_wrap_are_ignored() {
+    for isn in ISNS {
+        // The SYN-ACK's window, of a rule that did not police.
+        let answer = linux_syn().win(60_000);
+        let mut conn = Conn::opened(Params::default(), isn, linux_syn(), answer);
+        let offset = carry(&mut conn, 0, 3 << 30);
+        conn.params.0.police = 1;
+        let mss_bytes = conn.mss();
+        let edge = offset + conn.flow.right_edge.wrapping_sub(conn.flow.snd_una);
+        assert!(is_policed(&conn.clone().guest_sends(conn.data(edge + 1, 0).fin())));
+        assert!(is_policed(&conn.send(edge, mss_bytes)));
+
+        // An overdraft, of a rule that policed once.
+        let mut conn = open(policing(|_| ()), isn, 10);
+        let mss_bytes = conn.mss();
+        let offset = 2 * mss_bytes;
+        let excess = conn.data(offset, 11 * mss_bytes).cut(mss_bytes);
+        assert!(!is_policed(&conn.guest_sends(excess)));
+        assert_eq!(u32::from(conn.flow.overdraft_bytes), mss_bytes);
+        conn.params.0.police = 0;
+        let offset = carry(&mut conn, offset + 11 * mss_bytes, 3 << 30);
+        conn.params.0.police = 1;
+        // It is withheld from one window.
+        for (sent, offset) in [(9, offset), (10, offset + 9 * mss_bytes)] {
+            for number in 0..sent {
+                let action = conn.send(offset + number * mss_bytes, mss_bytes);
+                assert!(!is_policed(&action), "number {number} of {sent}");
+            }
+            conn.peer_ack(offset + sent * mss_bytes);
+        }
+    }
+}
+
+#[test]
+fn data_with_a_fin_is_policed_from_the_first_flight_on() {
+    for isn in ISNS {
+        let opened = || Conn::opened(policing(|_| ()), isn, linux_syn(), linux_syn());
+        let mut conn = opened();
+        let before = conn.flow;
+        let mss_bytes = conn.mss();
+        let beyond = conn.data(1, 60_000).cut(mss_bytes).fin();
+        assert!(is_policed(&conn.guest_sends(beyond)));
+        assert_eq!(conn.flow.snd_nxt, before.snd_nxt, "not tracked");
+        // A FIN that overtakes data of its flight is one that the peer accepts.
+        let mut conn = opened();
+        assert!(!is_policed(&conn.guest_sends(conn.data(mss_bytes, mss_bytes).fin())));
+        assert!(conn.flow.has(sys::FLOW_FIN_GUEST));
+        conn.send(0, mss_bytes);
+        conn.peer_ack(2 * mss_bytes + 1);
+        assert_eq!(conn.flow.snd_una, conn.flow.snd_nxt);
+    }
+}
+
 /// How many of a hundred full segments pass.
 fn passed(conn: &mut Conn) -> u32 {
     let mss_bytes = conn.mss();

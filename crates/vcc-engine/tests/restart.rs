@@ -286,7 +286,7 @@ fn passes_beyond_the_window(conn: &mut Conn, from: u32) -> u32 {
 #[test]
 fn no_syn_of_the_guest_ends_policing() {
     type Trick = fn(&mut Conn);
-    let tricks: [(&str, Trick); 5] = [
+    let tricks: [(&str, Trick); 6] = [
         ("a SYN", |conn| {
             conn.guest_sends(linux_syn().seq(0x8000_0000));
         }),
@@ -298,6 +298,9 @@ fn no_syn_of_the_guest_ends_policing() {
         }),
         ("a FIN far ahead", |conn| {
             conn.guest_sends(conn.data(1 << 20, 0).fin());
+        }),
+        ("a FIN that the peer accepts", |conn| {
+            conn.guest_sends(conn.data(500_000, 0).fin());
         }),
         ("an unacceptable RST", |conn| {
             conn.guest_sends(conn.data(1 << 30, 0).rst());

@@ -90,6 +90,29 @@ fn after_any_silence_reports_count_again() {
     }
 }
 
+/// Half of the sequence space or more, after which an acknowledgement seems older than the last
+/// that carried a report.
+#[test]
+fn after_gigabytes_of_silence_reports_count_again() {
+    let mut conn = Conn::to_vcc(underlay("dctcp"), 5);
+    let mss_bytes = conn.mss();
+    stream(&mut conn, 0, 100, |number, ack| ack.pack(1 + (number + 1) * mss_bytes, 0));
+    assert_eq!(state(&conn), sys::FLOW_FEEDBACK_HEARD);
+    let mut offset = 100 * mss_bytes;
+    while offset < 3 << 30 {
+        conn.guest_sends(conn.data(offset, 1 << 20).cut(mss_bytes));
+        offset += 1 << 20;
+        conn.peer_ack(offset);
+    }
+    assert!(conn.flow.has(sys::FLOW_FEEDBACK_LOST) && conn.flow.has(sys::FLOW_UNHEARD));
+    let mut far = Far::new();
+    far.gets(1 << 20, 0);
+    conn.send(offset, mss_bytes);
+    let action = conn.guest_gets(far.pack(conn.ack(offset + mss_bytes)));
+    assert_eq!((state(&conn), action.forged), (sys::FLOW_FEEDBACK_HEARD, 0));
+    assert!(is_ect0(&conn.send(offset + mss_bytes, mss_bytes)));
+}
+
 #[test]
 fn repair_after_a_timeout_is_no_silence() {
     // A retransmission is Not-ECT (RFC 3168, 6.1.5), so it is never reported, and its ACK covers

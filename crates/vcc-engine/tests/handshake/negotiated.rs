@@ -72,11 +72,16 @@ fn peer_declines_ecn() {
 
 #[test]
 fn simultaneous_open() {
-    // RFC 9293, figure 7. The peer's SYN-ACK may come before or after the guest's.
-    for peer_first in [false, true] {
+    // RFC 9293, figure 7. Of SYNs and of SYN-ACKs, the peer's may come before or after the guest's.
+    for (syn_first, peer_first) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut conn = Conn::new(Params::default(), 0xffff_ffff);
-        conn.guest_syn(linux_syn());
+        if !syn_first {
+            conn.guest_syn(linux_syn());
+        }
         conn.wait_us(1000).peer_syn(linux_syn().win(65535));
+        if syn_first {
+            conn.guest_syn(linux_syn());
+        }
         let forget = if peer_first {
             conn.peer_synack(linux_syn());
             conn.guest_synack(linux_syn()).forget
@@ -87,7 +92,7 @@ fn simultaneous_open() {
         };
         assert_eq!(forget, 0, "peer first: {peer_first}");
         assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
-        assert_eq!(conn.flow.wscale_peer, PEER_WSCALE);
+        assert_eq!((conn.flow.wscale_peer, conn.flow.wscale_shown), (PEER_WSCALE, 5));
         assert!(conn.flow.is_managed());
         conn.send_segs(0, 2);
         conn.peer_ack_segs(2);
@@ -97,12 +102,35 @@ fn simultaneous_open() {
 
 #[test]
 fn simultaneous_open_completed_by_a_plain_ack() {
+    for syn_first in [false, true] {
+        let mut conn = Conn::new(Params::default(), 7);
+        if !syn_first {
+            conn.guest_syn(linux_syn());
+        }
+        conn.peer_syn(linux_syn());
+        if syn_first {
+            conn.guest_syn(linux_syn());
+        }
+        conn.guest_synack(linux_syn());
+        conn.peer_ack(0);
+        assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
+        assert_eq!((conn.flow.wscale_peer, conn.flow.wscale_shown), (PEER_WSCALE, 5));
+    }
+}
+
+#[test]
+fn a_syn_of_the_guest_long_after_the_peers_opens_another_connection() {
     let mut conn = Conn::new(Params::default(), 7);
-    conn.guest_syn(linux_syn());
-    conn.peer_syn(linux_syn());
-    conn.guest_synack(linux_syn());
-    conn.peer_ack(0);
-    assert_eq!(u32::from(conn.flow.stage), sys::STAGE_ESTABLISHED);
+    // The guest has dropped it without a word; it may be forged.
+    conn.peer_syn(linux_syn().wscale(3));
+    let action = conn.wait_us(200_000).guest_syn(linux_syn());
+    assert_eq!(
+        u32::from(action.flags) & (sys::TCP_ECE | sys::TCP_CWR),
+        sys::TCP_ECE | sys::TCP_CWR
+    );
+    conn.peer_synack(linux_syn().ece());
+    assert_eq!((conn.flow.wscale_peer, conn.flow.wscale_shown), (PEER_WSCALE, 5));
+    assert!(conn.flow.has(sys::FLOW_ECN_FABRIC));
 }
 
 #[test]

@@ -16,19 +16,28 @@ use crate::random::Random;
 use crate::setup::{now_us, usual, usually};
 use crate::state;
 
-/// A flow's timer does not fire within its first second.
-pub const TIMER_QUIET_US: u64 = 900_000;
+/// The driver domain's clock is read behind the kernel's. A machine that stops in between makes decisions
+/// differ that depend on the time. The shortest such time is 100 ms.
+const LAG_MAX_US: u64 = 20_000;
 
 pub struct Shells {
     pub datapath: Loaded,
     domain: Domain,
-    pub born_us: u64,
+    /// The clocks of the two never differed by more than `LAG_MAX_US`. What follows is not compared.
+    pub is_in_step: bool,
 }
 
 impl Shells {
     pub fn new(options: &AttachOptions) -> Self {
-        let datapath = Loaded::with_timer(options);
-        Shells { datapath, domain: Domain::new(options), born_us: now_us() }
+        Self::around(Loaded::without_timer(options), options)
+    }
+
+    fn with_timer(options: &AttachOptions) -> Self {
+        Self::around(Loaded::with_timer(options), options)
+    }
+
+    fn around(datapath: Loaded, options: &AttachOptions) -> Self {
+        Shells { datapath, domain: Domain::new(options), is_in_step: true }
     }
 
     /// None if BPF_PROG_RUN refuses the frame.
@@ -39,8 +48,14 @@ impl Shells {
         frame: &[u8],
         gso_size: u32,
     ) -> Option<Output> {
+        let begin_us = now_us();
         let kernel = self.datapath.run(from.program(), frame, gso_size).ok()?;
-        let output = self.domain.send(place, from, now_us(), frame, gso_size);
+        let now_us = now_us();
+        let output = self.domain.send(place, from, now_us, frame, gso_size);
+        self.is_in_step &= now_us - begin_us <= LAG_MAX_US;
+        if !self.is_in_step {
+            return Some(output);
+        }
         let facks = output.also.iter().map(|_| {
             let fack = self.datapath.run_clone(&kernel.frame, gso_size).expect("it runs");
             assert_eq!(fack.return_value, NEXT, "{place}");
@@ -81,7 +96,9 @@ impl Shells {
     /// The counters are equal, except that of lost FACKs, of which BPF_PROG_RUN loses some.
     pub fn assert_counted(&self) {
         let kernel = self.datapath.counters().expect("counters");
-        self.domain.assert_counted(&kernel);
+        if self.is_in_step {
+            self.domain.assert_counted(&kernel);
+        }
     }
 }
 
@@ -137,44 +154,52 @@ fn harm(random: &mut Random, frame: &mut Vec<u8>) {
     }
 }
 
+/// Returns false if the machine stopped meanwhile. Counts the frames that passed as they came, and the
+/// others.
+fn compare_harmed(seed: u64, compared: &mut [u64; 2]) -> bool {
+    const LIVES: usize = 6;
+    const SHAPES: usize = 8;
+    let mut random = Random::new(seed);
+    let underlay: Underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
+    let police = random.percent(50);
+    let mut shells = Shells::new(&usually(Params::with(|p| {
+        p.underlay = underlay.number();
+        p.police = police.into();
+    })));
+    for at in 0..LIVES * SHAPES {
+        let shape = Shape::all().nth(at % SHAPES).expect("a shape");
+        // Later lives use the same ports.
+        let guest_port = 50_000 + (at % SHAPES) as u16;
+        for (step, (from, packet)) in life(shape, guest_port).into_iter().enumerate() {
+            let place = format!("seed {seed}, life {at}, step {step}, {shape:?}, {from:?}");
+            let mut frame = packet.frame();
+            // The first lives are not disturbed, so that there are flows.
+            if at >= SHAPES {
+                harm(&mut random, &mut frame);
+            }
+            let gso_size = random.pick(&[0, 0, 0, 100, MSS_BYTES as u32]);
+            let output = shells.send(&place, from, &frame, gso_size);
+            if !shells.is_in_step {
+                return false;
+            }
+            compared[usize::from(output.is_some_and(|output| output.frame != frame))] += 1;
+        }
+    }
+    shells.assert_counted();
+    true
+}
+
 #[test]
 fn whatever_comes_the_two_do_not_differ() {
     if !vcc_testing::can_attach() {
         return;
     }
     const SEEDS: u64 = 12;
-    const LIVES: usize = 6;
-    const SHAPES: usize = 8;
+    const ATTEMPTS: usize = 20;
     let mut compared = [0, 0];
     for seed in 1..=SEEDS {
-        let mut random = Random::new(seed);
-        let underlay: Underlay = random.pick(&["reno-ecn", "dctcp"]).parse().expect("an underlay");
-        let police = random.percent(50);
-        let mut shells = Shells::new(&usually(Params::with(|p| {
-            p.underlay = underlay.number();
-            p.police = police.into();
-        })));
-        for at in 0..LIVES * SHAPES {
-            let shape = Shape::all().nth(at % SHAPES).expect("a shape");
-            // Later lives use the same ports.
-            let guest_port = 50_000 + (at % SHAPES) as u16;
-            for (step, (from, packet)) in life(shape, guest_port).into_iter().enumerate() {
-                // When a timer fires, the two may differ.
-                if now_us() - shells.born_us > TIMER_QUIET_US {
-                    break;
-                }
-                let place = format!("seed {seed}, life {at}, step {step}, {shape:?}, {from:?}");
-                let mut frame = packet.frame();
-                // The first lives are not disturbed, so that there are flows.
-                if at >= SHAPES {
-                    harm(&mut random, &mut frame);
-                }
-                let gso_size = random.pick(&[0, 0, 0, 100, MSS_BYTES as u32]);
-                let output = shells.send(&place, from, &frame, gso_size);
-                compared[usize::from(output.is_some_and(|output| output.frame != frame))] += 1;
-            }
-        }
-        shells.assert_counted();
+        let is_whole = (0..ATTEMPTS).any(|_| compare_harmed(seed, &mut compared));
+        assert!(is_whole, "the machine stops too often");
     }
     let [untouched, changed] = compared;
     assert!(untouched > 500 && changed > 500, "{compared:?}");
@@ -239,7 +264,7 @@ fn timers_look_as_often() {
     }
     const TWO_LOOKS_US: u64 = 2_500_000;
     let params = Params::with(|p| p.idle_handshake_ms = 300);
-    let mut shells = Shells::new(&usually(params));
+    let mut shells = Shells::with_timer(&usually(params));
     let begin_us = now_us();
     let mut waiting = Connection::new(Shape::plain(FromGuest), 20_000);
     shells.open(&mut waiting);
@@ -280,7 +305,7 @@ fn emission_is_decided_alike() {
         p.emit = 1;
         p.rto_min_us = RTO_MIN_US;
     });
-    let mut shells = Shells::new(&AttachOptions { params, ..usual() });
+    let mut shells = Shells::with_timer(&AttachOptions { params, ..usual() });
     let mut c = Connection::new(Shape::plain(FromGuest), 20_000);
     c.offers.sack = false;
     let mut send = |from: Direction, packet: Packet, c: &mut Connection| {

@@ -1,5 +1,7 @@
 //! Connections that a port does not know: where a rule polices, their data is dropped.
 
+use std::time::Instant;
+
 use vcc_domain::Verdict;
 use vcc_engine::{Mode, OnUnknown, Params, sys};
 use vcc_frames::wire::*;
@@ -124,14 +126,16 @@ fn what_passes_keeps_to_the_guests_rate() {
     let mut shells = Shells::new(&usually(policing(rate)));
     let c = connection(false, 20_000);
     let packet = Packet { payload: payload(1000), ..c.packet(FromGuest) };
+    let begin = Instant::now();
     let sent = (0..100).map(|_| send(&mut shells, FromGuest, &packet));
-    let counts = sent.fold([0, 0], |[passed, dropped], it| match it {
+    let [passed, dropped] = sent.fold([0, 0], |[passed, dropped], it| match it {
         PASSES => [passed + 1, dropped],
         DROPPED => [passed, dropped + 1],
         other => panic!("{other:?}"),
     });
-    // As long as anything is left of a burst of 65,536 bytes.
-    assert_eq!(counts, [66, 34]);
+    // As long as anything is left of a burst of 65,536 bytes, and of what a busy machine's time adds.
+    let most = (65_536 + begin.elapsed().as_millis()).div_ceil(1000);
+    assert!((66..=most).contains(&passed) && passed + dropped == 100, "{passed} and {dropped}");
     assert_eq!(send(&mut shells, FromGuest, &c.packet(FromGuest)), PASSES, "without data");
     shells.assert_counted();
 }
@@ -282,6 +286,34 @@ fn a_closed_connection_takes_the_record_of_an_earlier_one_with_it() {
     port.wait_until_forgotten();
     assert_eq!(port.run(FromGuest, &data(&later, FromGuest)), DROP);
     assert_eq!([counters::REVIVED, counters::UNKNOWN_DROPPED].map(|it| port.count(it)), [0, 1]);
+}
+
+/// A SYN of the guest ends an earlier connection between the same ends. Its own may get no flow, and
+/// must not be treated as that one.
+#[test]
+fn a_connection_without_a_flow_does_not_revive_an_earlier_one() {
+    if !vcc_testing::can_attach() {
+        return;
+    }
+    let port = Forgetful::load();
+    port.open_and_reset(1);
+    port.wait_until_forgotten();
+    port.0.set_mode(Mode::Drain).expect("it drains");
+    let mut later = connection(false, 1);
+    (later.guest_next, later.peer_next) = (3 << 20, 5 << 20);
+    let passes = |from: Direction, packet: &Packet| {
+        let output = port.0.run(from.program(), &packet.frame(), 0).expect("it runs");
+        assert_eq!((output.return_value, output.frame == packet.frame()), (NEXT, true));
+    };
+    let syn = later.syn();
+    passes(FromGuest, &syn);
+    later.sent(FromGuest, &syn);
+    let syn_ack = later.syn_ack();
+    passes(ToGuest, &syn_ack);
+    later.sent(ToGuest, &syn_ack);
+    passes(FromGuest, &later.packet(FromGuest));
+    passes(ToGuest, &data(&later, ToGuest));
+    assert_eq!([counters::REVIVED, counters::UNKNOWN].map(|it| port.count(it)), [0, 3]);
 }
 
 /// A port that opens and ends any number of connections takes few records of another's: those of
