@@ -159,6 +159,14 @@ pub struct TreatmentChange {
 impl TreatmentChange {
     /// The parameters with these changes, and warnings. An error if they contradict those that stay.
     pub fn apply_to(&self, before: Params) -> Result<(Params, Vec<String>), String> {
+        let is_given = |name: &str| self.given.iter().any(|(key, _)| key.name == name);
+        let kept = [("underlay", before.underlay().is_none()), ("mode", before.mode().is_none())];
+        if let Some((name, _)) = kept.iter().find(|(name, is_new)| *is_new && !is_given(name)) {
+            // Whether options agree with it cannot be said.
+            return Err(format!(
+                "the port's {name} is one that this version of vcc does not know: add --{name} NAME"
+            ));
+        }
         let mut settings = Settings::from_params(before);
         let changes = self.given.iter();
         changes.for_each(|(key, number)| settings.set(key, Value::Number(*number)));
@@ -218,5 +226,32 @@ impl<const BUFFERS: bool> clap::Args for Treatment<BUFFERS> {
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(options: &[&str]) -> TreatmentChange {
+        let command = <TreatmentChange as clap::Args>::augment_args(Command::new("set"));
+        let matches = command.no_binary_name(true).get_matches_from(options);
+        TreatmentChange::from_arg_matches(&matches).expect("a change")
+    }
+
+    #[test]
+    fn what_is_not_known_is_replaced_or_refused() {
+        let (mut underlay, mut mode) = (Params::default(), Params::default());
+        (underlay.0.underlay, mode.0.mode) = (u8::MAX, u8::MAX);
+        for (before, name) in [(underlay, "underlay"), (mode, "mode")] {
+            assert!(before.underlay().is_none() || before.mode().is_none());
+            let refused = change(&["--window-floor-segments=0"]).apply_to(before);
+            let advice = format!("add --{name} NAME");
+            assert!(refused.is_err_and(|why| why.ends_with(&advice)), "{name}");
+        }
+        let (params, _) = change(&["--underlay=cubic"]).apply_to(underlay).expect("known");
+        assert!(params.underlay().is_some());
+        let (params, _) = change(&["--mode=shadow"]).apply_to(mode).expect("known");
+        assert_eq!(params.mode(), Some(Mode::Shadow));
     }
 }

@@ -37,6 +37,21 @@ impl Frame {
         Frame { bytes, gso_size: 0, checksum: Checksum::Full }
     }
 
+    /// Gives memory back that the bytes do not need, before the frame is kept: its buffer may have had a
+    /// super-segment before.
+    pub fn shrink_to_keep(&mut self) {
+        if self.bytes.capacity() > 2 * self.bytes.len() {
+            self.bytes.shrink_to_fit();
+        }
+    }
+
+    /// Takes the frame out of the caller's buffer, to keep it.
+    pub(crate) fn take_to_keep(&mut self) -> Self {
+        let mut taken = Frame { bytes: std::mem::take(&mut self.bytes), ..*self };
+        taken.shrink_to_keep();
+        taken
+    }
+
     /// Trims or extends the frame. As in the kernel, it is no super-segment afterwards.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.bytes.resize(bytes, 0);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use vcc_engine::{FlowKey, FlowState, Minisock, Params};
+use vcc_engine::{FlowKey, FlowState, Minisock, Params, Segment};
 
 /// Of so many flows that were open one may leave a minisock, but never fewer than the least.
 const SHARE: usize = 16;
@@ -30,6 +30,16 @@ impl Minisocks {
         let Some(minisock) = flow.minisock(params) else { return };
         let kind = if flow.has_been_open() { &mut self.open } else { &mut self.half_open };
         kind.put(key, minisock);
+    }
+
+    /// From-guest: drops the minisock of the connection that a SYN supersedes. The SYN's own may get
+    /// no flow, as at a port that drains, and must not revive the earlier one.
+    pub(crate) fn supersede(&mut self, key: &FlowKey, segment: &Segment) {
+        for kind in [&mut self.open, &mut self.half_open] {
+            if kind.by_key.get(key).is_some_and(|(_, it)| it.is_superseded(segment)) {
+                kind.take(key);
+            }
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -91,6 +101,28 @@ mod tests {
         flow.0.stage = sys::STAGE_ESTABLISHED as u8;
         (flow.0.wscale_peer, flow.0.wscale_shown) = (10, 5);
         flow
+    }
+
+    #[test]
+    fn a_syn_of_the_guest_ends_an_earlier_connection() {
+        let mut flow = bound();
+        flow.0.flags = sys::FLOW_SYN_SEEN_GUEST;
+        flow.0.iss = 7;
+        flow.0.syn_seq = 7;
+        let syn = |seq| Segment { flags: sys::TCP_SYN as u16, seq, ..Segment::default() };
+        let mut minisocks = Minisocks::new(0);
+        minisocks.leave(key(1), &flow, &Params::default());
+        minisocks.supersede(&key(1), &syn(7));
+        minisocks.supersede(&key(2), &syn(8));
+        minisocks.supersede(&key(1), &Segment { flags: sys::TCP_ACK as u16, ..syn(8) });
+        assert_eq!(minisocks.len(), 1);
+        minisocks.supersede(&key(1), &syn(8));
+        assert_eq!(minisocks.len(), 0);
+        // A paused guest answers a SYN that waited: its own numbers are not known yet.
+        flow.0.flags = 0;
+        minisocks.leave(key(1), &flow, &Params::default());
+        minisocks.supersede(&key(1), &syn(8));
+        assert_eq!(minisocks.len(), 1);
     }
 
     #[test]

@@ -54,8 +54,9 @@ use vcc_engine::FlowKey;
 
 const NS_PER_US: u64 = 1000;
 const NS_PER_S: u64 = 1_000_000_000;
-/// An accepted connection whose last data or FIN one end lacks is ended after such a silence of both: longer
-/// than between retransmissions of either (RFC 6298, 2.5).
+/// A closed connection whose guest has not acknowledged what was promised, or an accepted one whose last
+/// data or FIN one end lacks, is ended after such a silence of both: longer than between retransmissions
+/// of either (RFC 6298, 2.5).
 const UNFINISHED_MS: u32 = 127_000;
 const UNFINISHED_LOOK_MS: u32 = 1000;
 
@@ -435,20 +436,29 @@ impl Port {
         }
     }
 
-    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew.
-    fn end_held(&mut self, id: FlowId, is_reset: bool) {
-        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else { return };
+    /// Discards what is held for a connection that has ended, perhaps by a RST, or begins anew. Does
+    /// that break promises?
+    fn end_held(&mut self, id: FlowId, is_reset: bool) -> bool {
+        let Some(Entry { state: flow, held, .. }) = self.core.table.get_mut(id) else {
+            return true;
+        };
         held.clear(&mut self.core.buffer);
         held.hold.0.promises = 0;
-        self.split.clear(&mut held.slot);
         let begins_anew = u32::from(flow.stage) < sys::STAGE_ESTABLISHED;
         if begins_anew {
             held.hold = Default::default();
         }
-        if begins_anew || is_reset {
+        let breaks = begins_anew || is_reset;
+        if breaks {
+            self.split.clear(&mut held.slot);
             self.thinning.drop_ack(&mut self.core, id);
         }
         self.snooping.note_end(&mut self.core, id, is_reset);
+        if !breaks {
+            // After both FINs, the guest may lack data that the peer believes delivered.
+            self.split.record(&mut self.core, id);
+        }
+        breaks
     }
 
     fn forget(&mut self, id: FlowId) {
@@ -515,8 +525,8 @@ impl Port {
         let sooner_ns =
             timer::sooner_ns(flow, self.core.treatments.params_of(flow), now_ns, look_ns);
         if ends_held(flow, held, segment, judged.is_reset) {
-            self.end_held(id, judged.is_reset);
-            if let Some(broken) = broken {
+            let breaks = self.end_held(id, judged.is_reset);
+            if let Some(broken) = broken.filter(|_| breaks) {
                 broken.reset(out);
             }
         }
@@ -599,7 +609,10 @@ impl Port {
         let action = flow.deadline(&params, now_ns / NS_PER_US, crowded);
         if action.forget != 0 && !flow.split_owes(&held.hold) && !snooped.snoop.has_stored() {
             let silent_ms = ((now_ns / NS_PER_MS) as u32).wrapping_sub(flow.last_seen_ms);
-            if depends && u32::from(flow.stage) == sys::STAGE_CLOSED && silent_ms < UNFINISHED_MS {
+            // A guest that is paused may still discard what lies in its ring.
+            let is_unfinished = depends || snooped.snoop.is_promise_due();
+            let is_closed = u32::from(flow.stage) == sys::STAGE_CLOSED;
+            if is_unfinished && is_closed && silent_ms < UNFINISHED_MS {
                 self.core.table.set_look(id, timer::after_ms(now_ns, UNFINISHED_LOOK_MS));
                 return;
             }

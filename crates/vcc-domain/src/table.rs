@@ -7,7 +7,7 @@ use std::mem;
 use std::ops::Range;
 
 use slab::Slab;
-use vcc_engine::{FlowState, Minisock, Params, half_open_max};
+use vcc_engine::{FlowState, Minisock, Params, Segment, half_open_max};
 
 use crate::deadlines::Deadlines;
 use crate::hold::Held;
@@ -207,6 +207,10 @@ impl Table {
 
     pub(crate) fn minisocks(&self) -> usize {
         self.minisocks.len()
+    }
+
+    pub(crate) fn supersede_minisock(&mut self, key: &FlowKey, segment: &Segment) {
+        self.minisocks.supersede(key, segment);
     }
 
     pub(crate) fn take_minisock(&mut self, key: &FlowKey) -> Option<Minisock> {

@@ -27,13 +27,22 @@ impl CardCounts {
     /// Each count, and why frames are counted there.
     pub fn reasons(&self) -> [(u64, &'static str); REASONS] {
         [
-            (self.bad_from_guest, "from the guest, whose descriptors or headers make no sense"),
-            (self.bad_buffer, "to the guest, whose receive buffers are too small or out of range"),
-            (self.no_buffer, "to the guest, which takes none"),
-            (self.not_negotiated, "to the guest, which has not accepted their offloads"),
-            (self.wire_down, "from the guest, because the tap is down"),
-            (self.wire_refused, "from the guest, which the tap did not take, as of a wrong header"),
-            (self.wire_failed, "to the guest, because the tap could not be read"),
+            (self.bad_from_guest, "from the guest: invalid descriptors or virtio-net header"),
+            (
+                self.bad_buffer,
+                "to the guest: its receive buffers are too small or outside its memory",
+            ),
+            (self.no_buffer, "to the guest: too many frames wait for its receive buffers"),
+            (
+                self.not_negotiated,
+                "to the guest: its driver has not negotiated the offload of the frame",
+            ),
+            (self.wire_down, "from the guest: the tap is down"),
+            (
+                self.wire_refused,
+                "from the guest: the tap refused it, for a wrong header or lack of memory",
+            ),
+            (self.wire_failed, "to the guest: the tap could not be read"),
         ]
     }
 }

@@ -89,9 +89,11 @@ impl fmt::Display for Event {
         match self {
             Event::Connected => f.write_str("the virtual machine has connected"),
             Event::Gone => f.write_str("the virtual machine has gone; waiting for it to return"),
-            Event::Refused(why) => {
-                write!(f, "ended the connection, for what came over the socket: {why}")
-            }
+            Event::Refused(why) => write!(
+                f,
+                "closed the vhost-user connection, because the front end sent {why}; see the log of the \
+                 virtual machine monitor"
+            ),
             Event::Legacy => f.write_str(
                 "the guest's driver does not speak virtio 1, so its card stays off: configure it with \
                  disable-legacy=on, or use a newer driver",
@@ -101,7 +103,9 @@ impl fmt::Display for Event {
                 "stopped ring {ring} until the guest's driver resets the card, because the guest has \
                  written an invalid one: {error}"
             ),
-            Event::Dropped(why) => write!(f, "dropped a frame {why}; more are not reported"),
+            Event::Dropped(why) => {
+                write!(f, "dropped a frame {why}; further ones are counted, not logged")
+            }
             Event::ChannelUp => f.write_str("the guest's congestion control follows the channel"),
             Event::ChannelDown => f.write_str(
                 "the guest's congestion control does not follow the channel any more; its window is NewReno's",

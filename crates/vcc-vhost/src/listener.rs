@@ -13,13 +13,13 @@ pub enum Error {
     Served(PathBuf),
     #[error("{} exists and is not a socket: remove it, or choose another path", .0.display())]
     NoSocket(PathBuf),
-    #[error("the tap was deleted: create it again, and start this again")]
+    #[error("the tap was deleted: create it, and restart `vcc domain`")]
     WireGone,
-    #[error("a tap of the detour of {0} was deleted: start this again")]
+    #[error("a tap of the detour of {0} was deleted: restart `vcc domain`")]
     DetourGone(String),
     #[error(
-        "the device {0} was deleted or renamed, or has left this network namespace: start this again with \
-         the device's name"
+        "the device {0} was deleted or renamed, or has left this network namespace: restart `vcc domain` \
+         with the device's present name"
     )]
     DeviceGone(String),
     #[error("cannot wait for frames: {0}")]

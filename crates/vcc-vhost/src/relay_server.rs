@@ -23,7 +23,7 @@ pub struct RelayServer {
     device: String,
     watch: Watch,
     timer: Timer,
-    /// More was left of the last turn.
+    /// More was left of the last turn, or there was none.
     is_busy: bool,
     relay: Arc<Turns<Relay>>,
     card: Card,
@@ -48,7 +48,9 @@ impl RelayServer {
         watch.add(timer.as_raw_fd(), Source::Timer)?;
         let relay = Arc::new(Turns::new(Relay::new(port, guest, fabric, on_event)));
         let card = Card::new(relay.clone(), Path::new(""));
-        Ok(RelayServer { device: device.to_owned(), watch, timer, is_busy: false, relay, card })
+        // The port may have deadlines already.
+        let is_busy = true;
+        Ok(RelayServer { device: device.to_owned(), watch, timer, is_busy, relay, card })
     }
 
     pub fn card(&self) -> Card {

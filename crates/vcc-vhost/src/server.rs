@@ -27,7 +27,7 @@ pub struct Server {
     listener: UnixListener,
     watch: Watch,
     timer: Timer,
-    /// More was left of the last turn.
+    /// More was left of the last turn, or there was none.
     is_busy: bool,
     session: Option<Session>,
     device: Arc<Turns<Device>>,
@@ -58,7 +58,8 @@ impl Server {
             listener,
             watch,
             timer,
-            is_busy: false,
+            // The port may have deadlines already.
+            is_busy: true,
             session: None,
             card: Card::new(device.clone(), socket),
             channel: None,
@@ -164,8 +165,9 @@ impl Server {
     fn end(&mut self, end: End, device: &mut Device) -> io::Result<()> {
         let Some(mut session) = self.session.take() else { return Ok(()) };
         self.card.set_front_end(0);
+        let has_moved = session.has_moved();
         session.leave(&self.watch);
-        if session.is_logging() {
+        if has_moved {
             device.is_left_behind();
         }
         device.leave();

@@ -36,6 +36,12 @@ pub enum CannotTakeOver {
     NoRoom { connections: usize, max: usize },
     #[error("the port is draining and accepts no connections")]
     Draining,
+    #[error(
+        "the guest brings {0} connections with promises, and this process records none: treat the guest as the \
+         other host does, with `split`, or `receive = \"buffer\"` or `\"accept\"`, then move it again; if \
+         this process does, its log says why it has no ledger"
+    )]
+    NoLedger(usize),
 }
 
 impl CannotTakeOver {

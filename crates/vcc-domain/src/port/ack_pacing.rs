@@ -24,8 +24,7 @@ impl AckPacing {
         if self.waiting.len() >= WAITING_MAX {
             return Verdict::Pass;
         }
-        let taken = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-        self.waiting.insert((due_ns, self.came), taken);
+        self.waiting.insert((due_ns, self.came), frame.take_to_keep());
         self.came += 1;
         Verdict::Held
     }

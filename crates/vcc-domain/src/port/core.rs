@@ -225,6 +225,10 @@ impl Core {
         direction: Direction,
         parsed: &Parsed,
     ) -> Result<FlowId, Verdict> {
+        let is_syn = u32::from(parsed.segment.flags) & sys::TCP_SYN != 0;
+        if direction == Direction::FromGuest && is_syn {
+            self.table.supersede_minisock(&parsed.key, &parsed.segment);
+        }
         if !opens(direction, &parsed.segment) {
             if let Some(id) = self.revive(parsed) {
                 return Ok(id);

@@ -1,6 +1,6 @@
 //! Connections that were ended because a promise could not be kept (`engine/split.h`).
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
 use vcc_engine::{Segment, sys};
 
@@ -11,6 +11,9 @@ use vcc_engine::FlowKey;
 /// What their ends still send is refused for this long: longer than an end that has not heard of it
 /// retransmits (RFC 9293, 3.8.3: R2).
 const REMEMBERED_NS: u64 = 1000 * 1_000_000_000;
+/// An end that lacks data, or an acknowledgement, stays where it is, within the window that the port has
+/// shown it last: this is more than any.
+const NEAR_BYTES: u32 = 1 << 27;
 /// The RSTs may be lost, and an end that has nothing to send would never ask: they are sent again after
 /// these times.
 const AGAIN_AFTER_NS: [u64; 3] = [500_000_000, 1_500_000_000, 6_000_000_000];
@@ -39,7 +42,9 @@ pub(super) enum Fate {
 
 impl Refused {
     /// A SYN may be stray or forged, and its purported sender may still have the connection. Whoever
-    /// acknowledges the SYN-ACK's sequence number has a new one, as has the SYN-ACK's sender.
+    /// acknowledges the SYN-ACK's sequence number has a new one, as has the SYN-ACK's sender. A new one
+    /// may have begun while no port was there: its numbers are others, which the guest is believed, and
+    /// of which a peer is not refused.
     pub(super) fn judge(&mut self, direction: Direction, segment: &Segment) -> Fate {
         let flags = u32::from(segment.flags);
         if flags & (sys::TCP_SYN | sys::TCP_ACK) == sys::TCP_SYN | sys::TCP_ACK {
@@ -48,7 +53,13 @@ impl Refused {
         if flags & (sys::TCP_SYN | sys::TCP_RST) != 0 {
             return Fate::Pass;
         }
-        let Some((answerer, seq)) = self.answer else { return Fate::Refuse };
+        let Some((answerer, seq)) = self.answer else {
+            return match (self.may_send(direction, segment), direction) {
+                (true, _) => Fate::Refuse,
+                (false, Direction::FromGuest) => Fate::Begins,
+                (false, Direction::ToGuest) => Fate::Pass,
+            };
+        };
         // Either end may have sent data before the other's ACK (RFC 7413).
         let follows = |number: u32| number.wrapping_sub(seq.wrapping_add(1)) <= u16::MAX.into();
         match direction == answerer {
@@ -57,14 +68,27 @@ impl Refused {
             _ => Fate::Refuse,
         }
     }
+
+    /// May the segment belong to the connection that was ended? What was promised is missing in one
+    /// direction; the other may have carried any amount since.
+    fn may_send(&self, direction: Direction, segment: &Segment) -> bool {
+        let Promise { snd_nxt, promised, rcv_nxt, .. } = self.promise;
+        let is_near = |number: u32, place: u32| {
+            (number.wrapping_sub(place) as i32).unsigned_abs() < NEAR_BYTES
+        };
+        match direction {
+            Direction::FromGuest => is_near(segment.seq, promised) || is_near(segment.ack, rcv_nxt),
+            Direction::ToGuest => is_near(segment.ack, snd_nxt) || is_near(segment.seq, rcv_nxt),
+        }
+    }
 }
 
 #[derive(Clone, Default)]
 pub(super) struct Ended {
     refused: HashMap<FlowKey, Refused>,
-    /// In order of time; those that were removed are here to their time.
-    order: VecDeque<(u64, FlowKey)>,
-    /// When RSTs are sent again; likewise.
+    /// In order of time.
+    order: BTreeSet<(u64, FlowKey)>,
+    /// When RSTs are sent again. Those that were removed are here to their time.
     again: BTreeSet<(u64, FlowKey)>,
 }
 
@@ -74,7 +98,7 @@ impl Ended {
         let refused = Refused { until_ns, promise, slot, times: 0, answer: None };
         let old = self.refused.insert(promise.key, refused);
         debug_assert!(old.is_none(), "no connection ends twice");
-        self.order.push_back((until_ns, promise.key));
+        self.order.insert((until_ns, promise.key));
         self.again.insert((now_ns.saturating_add(AGAIN_AFTER_NS[0]), promise.key));
     }
 
@@ -101,12 +125,14 @@ impl Ended {
 
     /// A new connection has the key.
     pub(super) fn remove(&mut self, key: &FlowKey) -> Option<Refused> {
-        self.refused.remove(key)
+        let refused = self.refused.remove(key)?;
+        self.order.remove(&(refused.until_ns, *key));
+        Some(refused)
     }
 
     /// Mostly there are no ended connections.
     pub(super) fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.refused.is_empty()
     }
 
     pub(super) fn get(&mut self, key: &FlowKey) -> Option<&mut Refused> {
@@ -124,17 +150,9 @@ impl Ended {
     /// Forgets one whose time is over, or the oldest one of more than `max`. To be called until it
     /// returns None.
     pub(super) fn forget(&mut self, now_ns: u64, max: usize) -> Option<Refused> {
-        while let Some(&(until_ns, key)) = self.order.front() {
-            let stands = self.refused.get(&key).is_some_and(|refused| refused.until_ns == until_ns);
-            if stands && until_ns > now_ns && self.refused.len() <= max {
-                return None;
-            }
-            self.order.pop_front();
-            if stands {
-                return self.refused.remove(&key);
-            }
-        }
-        None
+        let &(until_ns, key) = self.order.first()?;
+        let is_over = until_ns <= now_ns || self.refused.len() > max;
+        if is_over { self.remove(&key) } else { None }
     }
 }
 
@@ -189,6 +207,27 @@ mod tests {
         assert_eq!(has(&ended), [true, false, false]);
         assert_eq!(forgotten(&mut ended, REMEMBERED_NS + 5, 9), [None]);
         assert!(ended.refused.is_empty() && ended.order.is_empty());
+    }
+
+    /// No port was there when it began.
+    #[test]
+    fn numbers_of_another_connection_are_not_refused() {
+        let mut ended = Ended::default();
+        ended.add(0, promise(1), None);
+        let refused = ended.get(&promise(1).key).expect("it");
+        let segment =
+            |seq, ack| Segment { flags: sys::TCP_ACK as u16, seq, ack, ..Default::default() };
+        let [near, far] = [NEAR_BYTES - 1, NEAR_BYTES];
+        for (seq, ack, fates) in [
+            (near, far, [Fate::Refuse, Fate::Refuse]),
+            (far, near.wrapping_neg(), [Fate::Refuse, Fate::Refuse]),
+            (far, far.wrapping_neg(), [Fate::Begins, Fate::Pass]),
+        ] {
+            let said = segment(seq, ack);
+            let judged =
+                [Direction::FromGuest, Direction::ToGuest].map(|it| refused.judge(it, &said));
+            assert_eq!(judged, fates, "{seq} {ack}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a guest's congestion control should know of its connections (vFlood, 3.2).
 
-use vcc_engine::{Act, FlowKey, Mode, Params, sys};
+use vcc_engine::{Act, FlowKey, Mode, Params, Underlay, sys};
 
 use super::Port;
 use super::core::Core;
@@ -18,14 +18,14 @@ pub struct Grant {
 }
 
 impl Port {
-    /// Is each connection that begins now held, or else shown a window that limits it?
+    /// Is each connection that begins now held, or else shown a window that limits it, unless it uses ECN?
     pub fn holds_new(&self) -> bool {
         let Core { treatments, table, .. } = &self.core;
         let single = treatments.single().mode();
         single != Some(Mode::Drain)
             && table.len() < table.max_flows()
             && treatments.any(holds)
-            && !treatments.any(|params| params.mode() != Some(Mode::Enforce))
+            && !treatments.any(|params| !limits(params))
     }
 
     /// Adds what the port has for the established connections in so many places of its table, `from` one on.
@@ -38,8 +38,13 @@ impl Port {
     }
 }
 
+/// Is a connection under it shown a window that limits it, but for one whose ECN vcc leaves alone?
+fn limits(params: &Params) -> bool {
+    params.mode() == Some(Mode::Enforce) && params.underlay().is_some_and(Underlay::controls)
+}
+
 fn holds(params: &Params) -> bool {
-    params.mode() == Some(Mode::Enforce) && params.0.act >= Act::Hold.number()
+    limits(params) && params.0.act >= Act::Hold.number()
 }
 
 /// None before and after a connection is established.

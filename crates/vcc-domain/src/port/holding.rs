@@ -82,7 +82,8 @@ impl Holding {
     }
 
     /// Holds a segment.
-    pub(super) fn keep(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
+    pub(super) fn keep(core: &mut Core, id: FlowId, mut frame: Frame, parsed: &Parsed) {
+        frame.shrink_to_keep();
         let now_us = core.now_us() as u32;
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         flow.repair_waits(&held.hold, &mut held.sent.recovery, now_us);
@@ -99,7 +100,12 @@ impl Holding {
 
     /// Keeps a segment behind a gap, if it is within the window that the guest was shown, and the flow's share of the
     /// buffer has room for it.
-    pub(super) fn keep_out_of_order(core: &mut Core, id: FlowId, frame: Frame, parsed: &Parsed) {
+    pub(super) fn keep_out_of_order(
+        core: &mut Core,
+        id: FlowId,
+        mut frame: Frame,
+        parsed: &Parsed,
+    ) {
         let bytes = charge_bytes(&frame);
         let end = parsed.segment.seq.wrapping_add(parsed.segment.payload_bytes);
         if core.table.get(id).is_none_or(|it| after(end, it.state.right_edge)) {
@@ -110,6 +116,7 @@ impl Holding {
             core.counters.count(sys::COUNT_NO_BUFFER);
             return;
         }
+        frame.shrink_to_keep();
         let Some(Entry { state: flow, held, .. }) = core.table.get_mut(id) else { return };
         if held.out_of_order.keep(Waiting { frame, parsed: parsed.clone() }) {
             let data_bytes = sequence_bytes(&parsed.segment);

@@ -88,12 +88,15 @@ impl Port {
 }
 
 impl Core {
-    /// Has the connection ended, so that a new one between its ends has another flow?
+    /// Has the connection ended, so that a new one between its ends has another flow? Not while an end
+    /// lacks what it was promised: the SYN may be stray or forged.
     fn gives_way(&self, id: FlowId) -> bool {
-        self.treatments.epoch() != 0
-            && self.table.get(id).is_some_and(|Entry { state: flow, held, .. }| {
-                u32::from(flow.stage) == sys::STAGE_CLOSED && !flow.split_owes(&held.hold)
-            })
+        let has_ended = |entry: &Entry| {
+            let Entry { state: flow, held, snooped, .. } = entry;
+            let owes = flow.split_owes(&held.hold) || snooped.snoop.is_promise_due();
+            u32::from(flow.stage) == sys::STAGE_CLOSED && !owes && !entry.depends()
+        };
+        self.treatments.epoch() != 0 && self.table.get(id).is_some_and(has_ended)
     }
 
     /// Judges a flow again if its rule is no longer in force. One in its handshake ends that first.

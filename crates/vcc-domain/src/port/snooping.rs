@@ -3,7 +3,7 @@
 mod buffer;
 mod room;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use vcc_engine::{FlowState, Params, Room, Segment, Snoop, sys};
 
@@ -56,8 +56,9 @@ pub(super) struct Snooping {
     waiting: BTreeSet<(u32, FlowKey)>,
     /// The flows whose peers have a small window, by the share of the ring from which it is widened.
     narrow: BTreeSet<(u32, FlowKey)>,
-    /// The flows of which stored data waits for the ring, in turn.
-    starved: VecDeque<FlowKey>,
+    /// The flows of which stored data waits for the ring, in turn, and the turn of the next one.
+    starved: BTreeSet<(u64, FlowKey)>,
+    next_turn: u64,
     /// Without a ledger nothing is stored.
     is_withheld: bool,
     spare_list: SpareList,
@@ -445,6 +446,7 @@ impl Snooping {
         self.sharing.end(&mut snooped.share);
         move_to(&mut self.waiting, key, &mut snooped.opens_at_segs, None);
         move_to(&mut self.narrow, key, &mut snooped.widens_at_segs, None);
+        move_to(&mut self.starved, key, &mut snooped.turn, None);
         if core.table.len() == 1 {
             self.spare_list = SpareList::default();
         }

@@ -27,6 +27,8 @@ pub(super) struct Split {
     withheld: Option<Arc<str>>,
     /// Another port may have the promises: the ledger has none.
     is_suspended: bool,
+    /// No promise of another port is taken over without a ledger.
+    requires_ledger: bool,
     free: Vec<usize>,
     slots: usize,
     /// Connections of which an acknowledgement is due.
@@ -145,6 +147,11 @@ impl Split {
     fn promise_nothing(&mut self, why: &str) {
         self.ledger = None;
         self.withheld = Some(why.into());
+    }
+
+    /// Would promises that a guest brings be lost in silence if this process were killed?
+    pub(super) fn lacks_ledger(&self) -> bool {
+        self.requires_ledger && self.ledger.is_none()
     }
 
     fn why_nothing(&self) -> Option<&str> {
@@ -310,7 +317,7 @@ fn data_end(flow: &FlowState, held: &Held) -> u32 {
 }
 
 /// None: neither end has been promised what is not at the other.
-fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
+pub(super) fn promise_of(core: &Core, id: FlowId) -> Option<Promise> {
     let entry = core.table.get(id)?;
     let Entry { key, state: flow, held, snooped, .. } = entry;
     let (owes_stored, depends) = (snooped.owes_stored(), entry.depends());
@@ -347,6 +354,12 @@ impl Port {
     pub fn promise_nothing(&mut self, why: &str) {
         self.split.promise_nothing(why);
         self.snooping.withhold(true);
+    }
+
+    /// From now on, a guest that brings promises from another host is refused, unless the port [has a
+    /// ledger](Self::keep_ledger) (law 16).
+    pub fn require_ledger(&mut self) {
+        self.split.requires_ledger = true;
     }
 
     /// Why it promises nothing; None: its treatment decides.
@@ -401,7 +414,7 @@ impl Port {
     /// accepted one do not understand each other; of any other nobody is reset, because the guest has its own timers.
     pub(super) fn give_up(&mut self, id: FlowId, out: &mut Out) {
         let Some(entry) = self.core.table.get(id) else { return };
-        let owes = entry.state.split_owes(&entry.held.hold) || entry.snooped.snoop.has_stored();
+        let owes = entry.state.split_owes(&entry.held.hold) || entry.snooped.owes_stored();
         let params = *self.core.treatments.params_of(&entry.state);
         if owes || entry.depends() {
             self.break_promise(id, out);

@@ -440,3 +440,24 @@ fn data_of_unknown_connections_is_dropped_once_the_grace_is_over() {
     let counted = [sys::COUNT_UNKNOWN, sys::COUNT_UNKNOWN_DROPPED].map(|it| counters.get(it));
     assert_eq!(counted, [6, 3]);
 }
+
+/// Data is stored for a guest without buffers in its ring, and its connection forgotten.
+#[test]
+fn a_forgotten_flow_waits_for_no_room() {
+    let mut talk = Talk::new(Params::with(|params| params.receive = sys::RECEIVE_BUFFER as u8));
+    talk.open(&[]);
+    talk.data_from_guest();
+    talk.pass(false, &talk.segment(false));
+    let ring = ReceiveRing { size_segs: 256, free_segs: 0, behind_segs: 0 };
+    talk.port.set_room(talk.now_ns, ring, &mut Out::default());
+    let data = Packet { payload: payload(MSS_BYTES), ..talk.segment(false) };
+    let mut frame = framed(&data);
+    // To the guest on the link, too.
+    frame.bytes[..12].rotate_left(6);
+    let (verdict, ..) = talk.cross(false, frame);
+    assert_eq!(verdict, Verdict::Held);
+    assert!(talk.port.snooping.waits_for_room());
+    let id = talk.port.core.table.find(&talk.key()).expect("a flow");
+    talk.port.forget(id);
+    assert!(!talk.port.snooping.waits_for_room());
+}

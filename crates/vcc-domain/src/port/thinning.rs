@@ -108,7 +108,7 @@ impl Thinning {
         let waiting = held.late_ack.as_ref().map(|late| &late.shown);
         let params = core.treatments.params_of(flow);
         let thin = flow.thin_ack(&held.hold, params, waiting, &last, &shown, is_crowded);
-        let mut taken = || Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
+        let mut taken = || frame.take_to_keep();
         match thin {
             Thin::Pass => Verdict::Pass,
             Thin::Instead => {

@@ -63,8 +63,8 @@ pub(crate) struct Snooped {
     /// known.
     pub syn_seq: u32,
     pub syn_shape: Option<(u16, u16)>,
-    /// Stored data waits for the guest's ring.
-    pub is_starved: bool,
+    /// Its turn among the flows of which stored data waits for the guest's ring.
+    pub turn: Option<u64>,
     /// What is stored behind holes, the latest first, as SACK blocks report it (RFC 2018, 4).
     behind: Vec<(u32, u32)>,
 }

@@ -27,10 +27,7 @@ pub(crate) struct Stored {
 impl Stored {
     #[inline]
     pub(crate) fn new(mut frame: Frame, parsed: &Parsed) -> Self {
-        // The buffer may have had a super-segment before.
-        if frame.bytes.capacity() > 2 * frame.bytes.len() {
-            frame.bytes.shrink_to_fit();
-        }
+        frame.shrink_to_keep();
         let seq = parsed.segment.seq;
         let end = seq.wrapping_add(parsed.segment.payload_bytes);
         Stored { seq, end, header: Header::from_parsed(parsed), frame }

@@ -48,6 +48,25 @@ fn small_segments_behind_one_that_waits_have_no_more_than_the_buffer() {
     assert!(guest.port.held_bytes() <= 256 * KIB, "{}", guest.port.held_bytes());
 }
 
+/// A guest may send large frames before small ones, and the buffer of a frame is used again for the next one.
+#[test]
+fn what_is_held_has_no_more_memory_than_its_bytes() {
+    let ends = Ends::new(0);
+    let mut guest = behind_a_small_window(&ends);
+    for (offset, payload_bytes) in [(MSS, MSS_BYTES), (2 * MSS, 1), (2 * MSS + 1, 1)] {
+        let frame = ends.data(offset, payload_bytes).frame();
+        let mut bytes = Vec::with_capacity(65_553);
+        bytes.extend(frame);
+        let _ = guest.send_frame(Frame::full(bytes));
+    }
+    guest.left.clear();
+    let _ = guest.receive(&ends.peer_ack(MSS, 10 * MSS));
+    assert_eq!(guest.left.len(), 3);
+    for frame in &guest.left {
+        assert!(frame.bytes.capacity() <= 2 * frame.bytes.len(), "{}", frame.bytes.capacity());
+    }
+}
+
 #[test]
 fn nothing_is_held_behind_a_fin() {
     let ends = Ends::new(0);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vcc_domain::{BufferSpec, Grant, Port, Rule, Rules};
-use vcc_engine::{BufferPolicy, FlowKey, Mode, Params, sys};
+use vcc_engine::{BufferPolicy, FlowKey, Mode, Params, Underlay, sys};
 
 use crate::ends::{Ends, Guest, INITIAL_WINDOW_BYTES, MSS_BYTES, holding};
 use crate::retransmit::repairing;
@@ -117,11 +117,14 @@ fn new_connections_are_held_if_none_may_pass_as_it_likes() {
         pools: Vec::new(),
     };
     let ignored = Params::with(|params| params.mode = Mode::Ignore.number());
+    let transparent: Underlay = "transparent".parse().expect("an underlay");
+    let transparent = Params::with(|params| params.underlay = transparent.number());
     for (all, expected) in [
         // One that is not held is shown a window.
         (vec![holding(), Params::default()], true),
         (vec![Params::default()], false),
         (vec![holding(), ignored], false),
+        (vec![holding(), transparent], false),
     ] {
         guest.port.set_rules(rules(&all));
         assert_eq!(guest.port.holds_new(), expected, "{all:?}");

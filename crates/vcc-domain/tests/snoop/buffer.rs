@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use vcc_domain::{Out, Port};
+use vcc_domain::{CannotTakeOver, Out, Port};
 use vcc_engine::{Params, sys};
 use vcc_frames::wire::*;
 use vcc_frames::{Packet, options, payload};
 
 use crate::common::memory::Memory;
 use crate::common::rng::Rng;
+use crate::common::rules::by_guest_port;
 use crate::common::segment::Segment;
 use crate::guest::{FIRST_WINDOW, Guest, IRS, SEG_BYTES};
 use crate::receiver::{MOST_BYTES, Receiver, buffering};
@@ -358,6 +359,87 @@ fn what_only_the_port_has_is_in_the_ledger() {
     // What the peer sends is refused.
     receiver.data(sent, SEG_BYTES);
     assert!(receiver.heard.last().is_some_and(|said| said.flags & RST != 0));
+}
+
+/// Both ends have sent their FINs, and the guest has not read the peer's data yet.
+fn closed(receiver: &mut Receiver, end: u32) {
+    assert_eq!(receiver.send_up_to(0, end), end);
+    let end = fin(receiver, end);
+    receiver.arrive(&end);
+    receiver.may_shrink = true;
+    let own = receiver.own_packet();
+    receiver.speak(&Packet { flags: FIN | ACK, ..own });
+    receiver.own_nxt = 1;
+}
+
+#[test]
+fn after_both_fins_the_ledger_still_has_what_only_the_port_has() {
+    let mut receiver = Receiver::buffering();
+    let memory = Arc::new(Memory::default());
+    receiver.guest.port.keep_ledger(memory.clone());
+    closed(&mut receiver, MB);
+    assert_eq!(memory.promises().len(), 1);
+    // As a socket that is woken repeats it.
+    let own = receiver.own_packet();
+    receiver.speak(&own);
+    assert_eq!(memory.promises().len(), 1);
+    receiver.run_to_rest();
+    assert_eq!((receiver.nxt, receiver.fin, memory.promises().len()), (MB, true, 0));
+}
+
+/// As into a live connection (RFC 5961, 4): the guest's socket is still there, and answers.
+#[test]
+fn a_blind_syn_after_both_fins_ends_nothing() {
+    for is_ruled in [false, true] {
+        let mut guest = Guest::with(buffering());
+        if is_ruled {
+            guest.port.set_rules(by_guest_port(&[buffering()]));
+        }
+        let mut receiver = Receiver::new(guest);
+        let memory = Arc::new(Memory::default());
+        receiver.guest.port.keep_ledger(memory.clone());
+        closed(&mut receiver, MB);
+        let stray = receiver.peer_packet(0, 0);
+        let seq = stray.seq.wrapping_sub(123_456);
+        receiver.arrive(&Packet { flags: SYN, seq, ack: 0, ..stray });
+        assert_eq!(memory.promises().len(), 1, "under rules: {is_ruled}");
+        receiver.run_to_rest();
+        assert_eq!((receiver.nxt, receiver.fin, receiver.duplicates), (MB, true, 0));
+        assert!(receiver.heard.iter().all(|said| said.flags & RST == 0));
+    }
+}
+
+/// A guest that is paused has not read its ring, and may still discard what lies there.
+#[test]
+fn after_both_fins_what_the_guest_has_discarded_comes_again() {
+    for receive in [sys::RECEIVE_RING, sys::RECEIVE_BUFFER] {
+        let params = Params::with(|params| params.receive = receive as u8);
+        let mut receiver = Receiver::new(Guest::with(params));
+        let end = 20 * SEG_BYTES;
+        closed(&mut receiver, end);
+        receiver.wait_ms(u64::from(params.0.idle_closed_ms) + 5_000);
+        receiver.ring.clear();
+        for _ in 0..100 {
+            receiver.acknowledge();
+            receiver.wait_ms(500);
+            receiver.run_to_rest();
+        }
+        assert_eq!((receiver.nxt, receiver.guest.port.promised_bytes()), (end, 0), "{receive}");
+    }
+}
+
+#[test]
+fn a_guest_does_not_bring_promises_to_where_no_ledger_is() {
+    let mut receiver = Receiver::buffering();
+    receiver.send_up_to(0, MB);
+    let (_, state) = receiver.guest.port.hand_over("a test", std::iter::empty());
+    let mut port = Port::new(buffering(), 16);
+    port.require_ledger();
+    let refused = port.take_over(receiver.guest.now_ns, &state);
+    assert!(matches!(refused, Err(CannotTakeOver::NoLedger(1))), "{refused:?}");
+    assert_eq!(port.flows().count(), 0);
+    port.keep_ledger(Arc::new(Memory::default()));
+    port.take_over(receiver.guest.now_ns, &state).expect("a state");
 }
 
 #[test]

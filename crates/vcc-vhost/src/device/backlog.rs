@@ -72,7 +72,8 @@ impl Backlog {
         }
     }
 
-    pub(super) fn push_back(&mut self, pair: usize, arrival: Arrival) {
+    pub(super) fn push_back(&mut self, pair: usize, mut arrival: Arrival) {
+        arrival.frame.shrink_to_keep();
         self.queues[pair].bytes += arrival.charge_bytes();
         self.queues[pair].arrivals.push_back(arrival);
     }

@@ -33,6 +33,12 @@ impl Session {
         }
     }
 
+    /// Has the guest moved away? Its rings stop before it runs elsewhere. A front end that dies during the copy does
+    /// not stop them.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.is_logging() && !self.rings.iter().any(Ring::is_started)
+    }
+
     /// Does the front end copy the guest's memory while the guest runs?
     pub(crate) fn is_logging(&self) -> bool {
         self.features.has(feature::LOG_ALL)

@@ -330,6 +330,24 @@ fn promises_that_were_left_behind_are_ended() {
     assert!(u32::from(tcp[13]) & sys::TCP_RST != 0);
 }
 
+/// Its guest may come back, as without a move.
+#[test]
+fn a_front_end_that_dies_while_it_copies_the_guest_ends_no_promise() {
+    let mut leaving = Leaving::new();
+    let log = memory_file(PAGE_BYTES);
+    begin_log(&mut leaving.front_end, &log);
+    drop(leaving.front_end);
+    leaving.from.reports("the virtual machine has gone");
+    let ack = Packet { ack: GUEST_SEQ + LEFT * MSS, ..to_guest() };
+    leaving.from.wire.send(&plain(&ack)).expect("sent");
+    let next = std::iter::repeat_with(|| leaving.from.sent()).take(SENT as usize).find(|frame| {
+        assert!(u32::from(frame[12 + 14 + 20 + 13]) & sys::TCP_RST == 0, "it is not reset");
+        // It may also send again what nobody has acknowledged for a while.
+        seq(frame) == GUEST_SEQ + LEFT * MSS
+    });
+    assert!(next.is_some(), "it delivers what it promised");
+}
+
 fn begin_log(front_end: &mut FrontEnd, log: &File) {
     front_end.ask(6, &longs(&[PAGE_BYTES, 0]), &[log.as_raw_fd()]);
     front_end.answer(8);

@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use vcc_domain::Port;
-use vcc_engine::{Params, sys};
+use vcc_domain::{Port, Promise};
+use vcc_engine::{FlowKey, Params, sys};
 use vcc_frames::{Packet, payload};
 use vcc_vhost::{Error, HEADER_BYTES, Offload, RelayServer, Wire};
 
@@ -95,6 +95,10 @@ fn is_data(frame: &[u8]) -> bool {
     frame.len() > usize::from(MSS_BYTES)
 }
 
+fn is_reset(frame: &[u8]) -> bool {
+    frame[14 + 20 + 13] & sys::TCP_RST as u8 != 0
+}
+
 fn ack_of(frame: &[u8]) -> u32 {
     frame[14 + 20 + 8..][..4].try_into().map(u32::from_be_bytes).expect("a TCP header")
 }
@@ -139,10 +143,36 @@ fn what_is_split_is_acknowledged_by_the_port() {
     eventually("an acknowledgement of all", || ack_of(&next(&ends.guest)) == all_sent);
     ends.stop.shutdown(std::net::Shutdown::Both).expect("an end");
     ends.ended().expect("a stop is no error");
-    let is_reset = |frame: &Vec<u8>| frame[14 + 20 + 13] & sys::TCP_RST as u8 != 0;
     for end in [&ends.guest, &ends.fabric] {
-        assert!(all(end).iter().any(is_reset), "promises are broken at both ends");
+        let has_reset = all(end).iter().any(|frame| is_reset(frame));
+        assert!(has_reset, "promises are broken at both ends");
     }
+}
+
+/// The first may be lost, and an end that has nothing to send would never ask.
+#[test]
+fn resets_of_a_process_before_are_repeated_though_no_frame_comes() {
+    let (guest, guests) = Cable::pair();
+    let (fabric, fabrics) = Cable::pair();
+    let server =
+        RelayServer::new("veth0", port(), Box::new(guests), Box::new(fabrics), Box::new(|_| {}));
+    let mut server = server.expect("a server");
+    let key = FlowKey::new(([10, 0, 0, 2], 40_000).into(), ([10, 0, 0, 9], 80).into(), None);
+    let [guest_mac, next_hop_mac] = [[2; 6], [4; 6]];
+    let [snd_una, snd_nxt, promised, rcv_nxt] = [1_000, 2_000, 3_000, 4_000];
+    let left = Promise { key, guest_mac, next_hop_mac, snd_una, snd_nxt, promised, rcv_nxt };
+    server.card().end_promises(vec![left]);
+    let (stop, stops) = UnixStream::pair().expect("a pair");
+    let (_gone, goes) = UnixStream::pair().expect("a pair");
+    let serving = thread::spawn(move || server.run(&stops, &goes));
+    for end in [&guest, &fabric] {
+        end.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let first = next(end);
+        assert!(is_reset(&first));
+        while next(end) != first {}
+    }
+    stop.shutdown(std::net::Shutdown::Both).expect("an end");
+    serving.join().expect("no panic").expect("a stop is no error");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use vcc_view::{
     Work, cell,
 };
 
+use super::domain::NO_PROMISES;
 use super::sweep;
 use super::tenants::Tenants;
 use crate::interrupt;
@@ -93,7 +94,7 @@ pub fn read(cost: Option<Duration>) -> anyhow::Result<Ports> {
     }
     for PortView { port, unpromised, .. } in &ports {
         if let Some(why) = unpromised {
-            remarks.push(format!("{port}: makes no promises, as under hold: {why}"));
+            remarks.push(format!("{port}: {NO_PROMISES}: {why}"));
         }
     }
     Ok(Ports { ports, remarks })
@@ -131,8 +132,10 @@ pub fn report(ports: &[PortView]) -> String {
     for port in ports {
         let cell = |key| cell(PORT_COLUMNS, port, key);
         if let Some(first) = &port.shown_at {
-            text +=
-                &format!("{}: one port with {first}, which has what is counted\n", cell("port"));
+            text += &format!(
+                "{}: shares the port of {first}; its counters are listed there\n",
+                cell("port")
+            );
             text += &cost_text(port);
             continue;
         }
@@ -247,7 +250,8 @@ mod tests {
             )
         );
         assert!(
-            report_text.ends_with("\nveth4: one port with veth3, which has what is counted\n"),
+            report_text
+                .ends_with("\nveth4: shares the port of veth3; its counters are listed there\n"),
             "{report_text}"
         );
         let document = serde_json::to_value(Document::new(&second)).expect("JSON");

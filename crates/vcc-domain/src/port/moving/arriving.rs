@@ -5,6 +5,7 @@ use vcc_engine::{FlowState, Hold, Mode, Retained, Snoop, sys};
 
 use super::super::holding::Holding;
 use super::super::repairing::Repair;
+use super::super::splitting::promise_of;
 use super::super::{NS_PER_US, Port};
 use super::owes;
 use crate::frame::{Direction, Frame, Out};
@@ -47,6 +48,10 @@ impl Port {
         let mut with_it = self.clone();
         with_it.core.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
+        let brings = state.ended.len() + with_it.promises_due();
+        if with_it.split.lacks_ledger() && brings > 0 {
+            return Err(CannotTakeOver::NoLedger(brings));
+        }
         // Both ports have the same ledger: nothing is written there before this one continues.
         with_it.split.suspend();
         for row in &state.ended {
@@ -86,6 +91,11 @@ impl Port {
             .collect();
         let last = connections + state.ended.len() + 1;
         Ok(Arrived { connections, waiting: waiting.ok_or(CannotTakeOver::Row(last))? })
+    }
+
+    /// The connections with promises that only a port can keep.
+    fn promises_due(&self) -> usize {
+        self.core.table.ids().into_iter().filter(|id| promise_of(&self.core, *id).is_some()).count()
     }
 
     /// Some(false): there can be no such connection. None: there is no room.

@@ -3,7 +3,7 @@
 use vcc_engine::sys;
 
 use super::{
-    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, note_sender,
+    BEHIND_HOLES_MAX_BYTES, COPIES_MAX_BYTES, DELAYED_ACK_NS, Snooping, cover, move_to, note_sender,
 };
 use crate::frame::Frame;
 use crate::hold::strip_sack;
@@ -123,8 +123,7 @@ impl Snooping {
         let empty = has_news.then(|| moved(frame, given, ts_recent));
         if way != sys::WAY_STORE {
             if way == sys::WAY_FIN {
-                let fin = Frame { bytes: std::mem::take(&mut frame.bytes), ..*frame };
-                snooped.fin = Some((seq, fin));
+                snooped.fin = Some((seq, frame.take_to_keep()));
             }
             return Arrives::Taken { empty, answers: way == sys::WAY_ANSWER, is_kept: false };
         }
@@ -168,7 +167,7 @@ impl Snooping {
         };
         // Those that wait have turns.
         let open_segs = self.sharing.open_segs(&snooped.share, is_under_way(snooped));
-        if open_segs == 0 && snooped.is_starved && snooped.snoop.has_stored() {
+        if open_segs == 0 && snooped.turn.is_some() && snooped.snoop.has_stored() {
             return;
         }
         let mut turn_segs = if others > 0 { open_segs.div_ceil(others + 1) } else { open_segs };
@@ -184,8 +183,9 @@ impl Snooping {
                 break;
             }
             if turn_segs == 0 {
-                if !std::mem::replace(&mut snooped.is_starved, true) {
-                    self.starved.push_back(*key);
+                if snooped.turn.is_none() {
+                    move_to(&mut self.starved, key, &mut snooped.turn, Some(self.next_turn));
+                    self.next_turn += 1;
                 }
                 break;
             }
@@ -224,12 +224,14 @@ impl Snooping {
     ) -> Option<FlowId> {
         while *turns > 0 && self.sharing.ring_segs > 0 {
             *turns -= 1;
-            let key = self.starved.pop_front()?;
-            let Some(id) = core.table.find(&key) else { continue };
-            let Some(Entry { snooped, .. }) = core.table.get_mut(id) else { continue };
-            if std::mem::take(&mut snooped.is_starved) {
-                return Some(id);
+            let (_, key) = self.starved.pop_first()?;
+            let id = core.table.find(&key);
+            debug_assert!(id.is_some(), "a flow that is forgotten waits for nothing");
+            let Some(id) = id else { continue };
+            if let Some(Entry { snooped, .. }) = core.table.get_mut(id) {
+                snooped.turn = None;
             }
+            return Some(id);
         }
         None
     }

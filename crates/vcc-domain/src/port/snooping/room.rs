@@ -158,11 +158,11 @@ fn lower_to(
 }
 
 /// Puts a flow into another place of an order.
-pub(super) fn move_to(
-    order: &mut BTreeSet<(u32, FlowKey)>,
+pub(super) fn move_to<Place: Copy + Ord>(
+    order: &mut BTreeSet<(Place, FlowKey)>,
     key: &FlowKey,
-    place: &mut Option<u32>,
-    to: Option<u32>,
+    place: &mut Option<Place>,
+    to: Option<Place>,
 ) {
     if *place == to {
         return;
@@ -170,5 +170,5 @@ pub(super) fn move_to(
     if let Some(before) = std::mem::replace(place, to) {
         order.remove(&(before, *key));
     }
-    order.extend(to.map(|segs| (segs, *key)));
+    order.extend(to.map(|place| (place, *key)));
 }

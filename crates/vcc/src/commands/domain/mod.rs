@@ -16,9 +16,11 @@ use vcc_command::treatment::BufferTreatment;
 use vcc_domain::{BufferSpec, Port};
 use vcc_engine::{BufferPolicy, Mode, Params, sys};
 use vcc_net::heap;
-use vcc_port::AttachOptions;
+use vcc_port::{AttachOptions, Error};
 use vcc_vhost::{Card, PolicyFile};
+use vcc_view::serves_tap;
 
+pub use promises::NO_PROMISES;
 use promises::Promises;
 use ruled::{Ruled, Terms, wants_ledger};
 use serving::{Place, Serving};
@@ -28,7 +30,7 @@ use serving::{Place, Serving};
 /// With --socket and --tap, this is the card of a virtual machine: the virtual machine monitor connects
 /// to the socket by vhost-user, and the tap leads to the host's bridge. This process is the guest's
 /// link: while it does not run, the guest has no link. When it runs again, the link is back, and
-/// connections continue.
+/// connections continue untranslated; those with unkept promises of the process are reset.
 ///
 /// With --device, the guest keeps its card. Its TCP takes a detour through this process, and nothing else
 /// changes: while the process does not run, the guest's traffic passes directly.
@@ -87,8 +89,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let ruled = arguments.policy.as_ref().map(|file| Ruled::new(file, &place)).transpose()?;
     let terms = ruled.as_ref().map(Ruled::read).transpose()?;
     let (port, wants_ledger, how) = port(arguments, terms);
+    // Its ledger is not to be taken for that of a process that ended.
+    if serves_tap(place.device()) {
+        return Err(Error::HeldByProcess { device: place.device().to_owned() }.into());
+    }
     let mut serving = Serving::begin(&place, port)?;
     let card = serving.card();
+    card.change(|port| port.require_ledger());
     let mut promises = Promises::for_device(place.device());
     promises.end_left(&card);
     if wants_ledger {

@@ -10,6 +10,10 @@ use vcc_command::output;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger};
 
+/// What a process without a ledger does, before the reason.
+pub const NO_PROMISES: &str = "acknowledges nothing that only this process has, so `split` acts as `hold` with \
+    `retransmit`, and `receive = \"buffer\"` and `\"accept\"` as `\"ring\"`";
+
 /// The file of a tap or device. The guest has its link even if the file is unusable.
 pub struct Promises {
     path: PathBuf,
@@ -64,7 +68,7 @@ impl Promises {
                      `max_flows`, then restart `vcc domain` or run `vcc policy apply`"
                 );
                 card.change(|port| port.promise_nothing(&why));
-                output::complain(&format!("makes no promises, as under hold: {why}"));
+                output::complain(&format!("{NO_PROMISES}: {why}"));
             }
         }
     }
