@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch as latest};
 
 use self::state::State;
 use self::watches::Watches;
+use crate::budget::Budget;
 use crate::edition::Policies;
 use crate::events;
 use crate::host::Host;
@@ -153,7 +154,8 @@ async fn run(
     let (refusals, refused) = latest::channel(Vec::new());
     tokio::spawn(events::write(client.clone(), node.clone(), refused, troubles.clone()));
     tokio::spawn(summarist::run(client.clone(), namespace, node.clone(), troubles.clone()));
-    let watches = Watches::new(client, wake, troubles.clone(), &node);
+    let budget = Budget::reserving(begin.policies.in_force());
+    let watches = Watches::new(client, wake, troubles.clone(), &node, budget);
     let mut state = State::new(node, host, memory, begin, watches, (status, refusals), troubles);
     let mut look = tokio::time::interval(LOOK);
     loop {

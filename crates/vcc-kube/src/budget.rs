@@ -7,30 +7,71 @@ use serde_json::Value;
 
 use crate::resource::PolicyObject;
 use crate::status_size::a_few;
+use crate::store::News;
 
 /// As for a policy's file.
 pub const MOST_BYTES: usize = 4 << 20;
 /// Few policies with many rules are as good as many with few.
 pub const MOST_POLICIES: usize = 256;
 
-#[derive(Debug, Default)]
+/// A summary keeps only a policy's rollout, but of every policy that some node may have in force.
+/// Those have unique priorities, 0 to 1000.
+const MOST_SUMMARIES: usize = 1001;
+
+#[derive(Debug)]
 pub struct Budget {
     /// Of those that are kept, by name.
     kept: HashMap<String, usize>,
+    /// Places of those that a list has not named yet: its order gives nobody's place to another.
+    reserved: HashMap<String, usize>,
+    most_policies: usize,
+}
+
+impl Default for Budget {
+    /// Of a node.
+    fn default() -> Self {
+        Self { kept: HashMap::new(), reserved: HashMap::new(), most_policies: MOST_POLICIES }
+    }
 }
 
 impl Budget {
+    /// Of the node that writes the policies' statuses.
+    pub fn of_summaries() -> Self {
+        Self { most_policies: MOST_SUMMARIES, ..Self::default() }
+    }
+
+    /// Of a node that has these already, and lists all of them.
+    pub fn reserving<'a>(objects: impl Iterator<Item = &'a PolicyObject>) -> Self {
+        let reserved = objects.map(|object| (object.name.clone(), bytes(object))).collect();
+        Self { reserved, ..Self::default() }
+    }
+
+    /// The same news, of which specs are taken away that are too much.
+    pub fn apply(&mut self, news: News<PolicyObject>) -> News<PolicyObject> {
+        match &news {
+            News::Begin => self.begin(),
+            News::Gone(name) => self.remove(name),
+            News::End => self.reserved.clear(),
+            News::Listed(..) | News::Is(..) => {}
+        }
+        news.map(|_, mut object| {
+            self.admit(&mut object);
+            object
+        })
+    }
+
     /// A list begins again.
-    pub fn begin(&mut self) {
-        self.kept.clear();
+    fn begin(&mut self) {
+        self.reserved.extend(self.kept.drain());
     }
 
     /// Takes the spec away if it is too much.
     pub fn admit(&mut self, object: &mut PolicyObject) {
         self.remove(&object.name);
-        let bytes = object.spec.to_string().len();
-        let used: usize = self.kept.values().sum();
-        if used + bytes > MOST_BYTES || self.kept.len() >= MOST_POLICIES {
+        let bytes = bytes(object);
+        let used: usize = self.kept.values().chain(self.reserved.values()).sum();
+        let count = self.kept.len() + self.reserved.len();
+        if used + bytes > MOST_BYTES || count >= self.most_policies {
             object.spec = Arc::new(Value::Null);
             object.is_omitted = true;
             return;
@@ -38,8 +79,9 @@ impl Budget {
         self.kept.insert(object.name.clone(), bytes);
     }
 
-    pub fn remove(&mut self, name: &str) {
+    fn remove(&mut self, name: &str) {
         self.kept.remove(name);
+        self.reserved.remove(name);
     }
 
     /// The message about a policy beyond the limit.
@@ -56,6 +98,10 @@ impl Budget {
             count => Some(format!("{count} policies ({few}) are {}", not_read())),
         }
     }
+}
+
+fn bytes(object: &PolicyObject) -> usize {
+    object.spec.to_string().len()
 }
 
 fn not_read() -> String {
@@ -97,11 +143,55 @@ mod tests {
         assert!(!omitted("p0", 10), "it has become smaller");
         assert!(!omitted("p5", 10));
         budget.begin();
+        budget.apply(News::End);
         let small = (0..1000).filter(|number| {
             let mut object = object(format!("q{number}"), 10);
             budget.admit(&mut object);
             !object.is_omitted
         });
         assert_eq!(small.count(), MOST_POLICIES);
+    }
+
+    #[test]
+    fn a_list_in_another_order_takes_nobody_s_place() {
+        let is_kept = |news: News<PolicyObject>| match news {
+            News::Listed(_, object) | News::Is(_, object) => !object.is_omitted,
+            _ => unreachable!(),
+        };
+        let listed = |name: &str| News::Listed(name.to_owned(), object(name.to_owned(), 10));
+        let is = |name: &str| News::Is(name.to_owned(), object(name.to_owned(), 10));
+        let others: Vec<String> = (1..MOST_POLICIES).map(|it| format!("a{it:03}")).collect();
+        let watched = || {
+            let mut budget = Budget::default();
+            assert!(is_kept(budget.apply(is("z"))));
+            assert!(others.iter().all(|name| is_kept(budget.apply(is(name)))));
+            assert!(!is_kept(budget.apply(is("b"))));
+            budget
+        };
+        let in_force = object("z".to_owned(), 10);
+        let restarted = Budget::reserving([&in_force].into_iter());
+        for mut budget in [watched(), restarted] {
+            // The first one is broken off.
+            for lasts in [20, others.len()] {
+                budget.apply(News::Begin);
+                for name in &others[..lasts] {
+                    assert!(is_kept(budget.apply(listed(name))));
+                }
+            }
+            assert!(!is_kept(budget.apply(listed("b"))));
+            assert!(is_kept(budget.apply(listed("z"))));
+            budget.apply(News::End);
+            budget.apply(News::Gone("z".to_owned()));
+            assert!(is_kept(budget.apply(is("z"))), "made anew");
+            budget.apply(News::Gone("z".to_owned()));
+            assert!(is_kept(budget.apply(is("b"))));
+        }
+        // One that is not in the list has its place until the list ends.
+        let mut budget = watched();
+        budget.apply(News::Begin);
+        assert!(others.iter().all(|name| is_kept(budget.apply(listed(name)))));
+        assert!(!is_kept(budget.apply(listed("b"))));
+        budget.apply(News::End);
+        assert!(is_kept(budget.apply(is("b"))));
     }
 }

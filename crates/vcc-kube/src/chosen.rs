@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
 use vcc_policy::text::char_boundary;
-use vcc_policy::{DEFAULT_RULE_NAME, KEYS, LONGEST_NAME_BYTES, MAX_RULES, Policy};
+use vcc_policy::{DEFAULT_RULE_NAME, KEYS, LONGEST_NAME_BYTES, MAX_RULES, Policy, Severity};
 
 use crate::check::{full_name, write_with};
 use crate::choice::{Choice, RefusedChoice};
@@ -201,7 +201,8 @@ fn misfit(table: Map<String, Value>, policy: &str, parts: &[Part<'_>]) -> Option
         table.into_iter().filter(|(key, _)| is_treatment(key)).collect();
     write_with(&mut document, "[default]", &Value::Object(treatment), &field, &[]);
     let problems = Policy::parse(document.text(), "a choice").err()?.problems;
-    problems.first().map(|problem| problem.message.clone())
+    let error = problems.iter().find(|problem| problem.severity == Severity::Error);
+    error.map(|problem| problem.message.clone())
 }
 
 #[cfg(test)]

@@ -45,8 +45,9 @@ impl Policies {
     /// Reads the policies that there are. Those of them that have not changed are not read again, unless
     /// they name a tenant that was or is missing: the message about it depends on the others.
     pub fn set_objects(&mut self, objects: &BTreeMap<String, PolicyObject>) {
+        let known_objects: Vec<&PolicyObject> = objects.values().map(|it| self.known(it)).collect();
         let all: BTreeSet<String> =
-            objects.values().flat_map(|object| tenants(&object.spec)).collect();
+            known_objects.iter().flat_map(|object| tenants(&object.spec)).collect();
         let before: BTreeSet<String> =
             self.newest.iter().flat_map(|reading| tenants(&reading.object.spec)).collect();
         let is_the_same = |spec: &Value| {
@@ -54,16 +55,23 @@ impl Policies {
         };
         let known: BTreeMap<&str, &Arc<Reading>> =
             self.newest.iter().map(|it| (it.object.name.as_str(), it)).collect();
-        let read = |object: &PolicyObject| match known.get(object.name.as_str()) {
-            Some(reading) if reading.object == *object && is_the_same(&object.spec) => {
+        let read = |object: &&PolicyObject| match known.get(object.name.as_str()) {
+            Some(reading) if reading.object == **object && is_the_same(&object.spec) => {
                 Arc::clone(reading)
             }
             _ => Arc::new(Reading::from_object(object, &all)),
         };
-        self.newest = objects.values().map(read).collect();
+        self.newest = known_objects.iter().map(read).collect();
         // A deleted policy is neither in force nor remembered.
-        let is_there = |name: &String| objects.contains_key(name);
-        self.last_good.retain(|name, _| is_there(name));
+        self.last_good.retain(|name, _| objects.contains_key(name));
+    }
+
+    /// The object itself; of one that was too much, the same generation that is in force, which is kept.
+    fn known<'a>(&'a self, object: &'a PolicyObject) -> &'a PolicyObject {
+        let in_force = self.last_good.get(&object.name).map(|reading| &reading.object);
+        let is_same =
+            |it: &&PolicyObject| it.uid == object.uid && it.generation == object.generation;
+        in_force.filter(|it| object.is_omitted && is_same(it)).unwrap_or(object)
     }
 
     /// The policies that an earlier process had in force.
@@ -222,6 +230,13 @@ impl Edition {
         }
         self.id = before.map_or_else(String::new, |before| before.id.clone());
         self.in_force.clone_from(in_force);
+        self.keep_choices(before);
+    }
+
+    /// Pods have what they chose by the edition in force.
+    pub fn keep_choices(&mut self, in_force: Option<&Edition>) {
+        self.followed_choices = in_force.map_or(0, |it| it.followed_choices);
+        self.refused_choices = in_force.map_or_else(Vec::new, |it| it.refused_choices.clone());
     }
 
     /// The node's pods that its policies select, and whose devices are not known.

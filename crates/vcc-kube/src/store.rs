@@ -55,6 +55,11 @@ impl<T: PartialEq> Store<T> {
         &self.objects
     }
 
+    /// Of the list that has begun, what has come.
+    pub fn coming(&self) -> &BTreeMap<String, T> {
+        &self.coming
+    }
+
     /// Returns whether an object has changed, or all are there for the first time.
     pub fn apply(&mut self, news: News<T>) -> bool {
         match news {

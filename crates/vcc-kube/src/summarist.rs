@@ -207,45 +207,43 @@ fn policies(
     troubles: &Troubles,
     send: mpsc::UnboundedSender<Change>,
 ) -> crate::watch::Watch {
-    // The rest of a spec is of no interest here, and would be held twice.
-    let rollout_alone = |mut policy: PolicyObject| {
-        let rollout = policy.spec.get(ROLLOUT).cloned().unwrap_or_default();
-        policy.spec = Arc::new(json!({ ROLLOUT: rollout }));
-        policy
-    };
-    let send = move |news: News<PolicyObject>| {
-        let news = news.map(|_, policy| rollout_alone(policy));
-        send.send(Change::Policy(news)).is_ok()
-    };
-    watch_policies(client, (troubles, " for the summary"), send)
+    let send = move |news| send.send(Change::Policy(news)).is_ok();
+    let within = (Budget::of_summaries(), rollout_alone as fn(PolicyObject) -> PolicyObject);
+    watch_policies(client, (troubles, " for the summary"), within, send)
 }
 
-/// Watches policies within the budget of a node.
+/// The rest of a spec is of no interest to a summary, and would be held twice.
+fn rollout_alone(mut policy: PolicyObject) -> PolicyObject {
+    let rollout = policy.spec.get(ROLLOUT).cloned().unwrap_or_default();
+    policy.spec = Arc::new(json!({ ROLLOUT: rollout }));
+    policy
+}
+
+/// Watches policies, and keeps that part of each that `part` leaves, within a budget.
 pub fn watch_policies(
     client: &Client,
     troubles: (&Troubles, &str),
+    (mut budget, part): (Budget, fn(PolicyObject) -> PolicyObject),
     send: impl Fn(News<PolicyObject>) -> bool + Send + 'static,
 ) -> crate::watch::Watch {
     /// An object may have a megabyte, and a page is in memory as a whole.
     const PAGE: u32 = 10;
-    let mut budget = Budget::default();
     let read = |object: PolicyResource| {
         let object = PolicyObject::from(object);
         (object.name.clone(), object)
     };
     let config = Config::default().page_size(PAGE);
-    let mut admit = move |news: News<PolicyObject>| {
-        match &news {
-            News::Begin => budget.begin(),
-            News::Gone(name) => budget.remove(name),
-            _ => {}
-        }
-        news.map(|_, mut object| {
-            budget.admit(&mut object);
-            object
-        })
-    };
-    watch(client, &resource::policies(), config, troubles, read, move |news| send(admit(news)))
+    let send = move |news| send(admitted(&mut budget, part, news));
+    watch(client, &resource::policies(), config, troubles, read, send)
+}
+
+/// What is not kept takes no room.
+fn admitted(
+    budget: &mut Budget,
+    part: fn(PolicyObject) -> PolicyObject,
+    news: News<PolicyObject>,
+) -> News<PolicyObject> {
+    budget.apply(news.map(|_, object| part(object)))
 }
 
 #[cfg(test)]
@@ -295,6 +293,27 @@ mod tests {
         assert_eq!(round(&all, 2, 2), ("ab".into(), false));
         assert_eq!(round(&["a", "b", "d", "e"], 3, 0), ("d".into(), false), "deleted meanwhile");
         assert_eq!(round(&all, 4, 9), ("eabcd".into(), true));
+    }
+
+    #[test]
+    fn a_policy_counts_with_what_a_summary_keeps_of_it() {
+        let mut budget = Budget::of_summaries();
+        let large = |number: usize| {
+            let name = "x".repeat(1 << 20);
+            let spec = json!({ "rollout": { "canary": "10%" }, "rules": [{ "name": name }] });
+            let mut policies = policies(&[&format!("p{number}")]);
+            let (_, policy) = policies.pop_first().expect("a policy");
+            PolicyObject { spec: spec.into(), ..policy }
+        };
+        let listed = |number| News::Listed(format!("p{number}"), large(number));
+        admitted(&mut budget, rollout_alone, News::Begin);
+        // Nodes read no more than some of these, but not all nodes need have the same.
+        for number in 0..crate::budget::MOST_POLICIES + 5 {
+            let news = admitted(&mut budget, rollout_alone, listed(number));
+            let News::Listed(_, policy) = news else { unreachable!() };
+            assert!(!policy.is_omitted, "{number}");
+            assert_eq!(*policy.spec, json!({ "rollout": { "canary": "10%" } }));
+        }
     }
 
     #[test]

@@ -58,7 +58,10 @@ pub fn of_policy(
         };
         let refusal =
             first(|it, generation| it.generation == generation && it.in_force != generation);
-        let not_read = || policy.is_omitted.then(Budget::refusal);
+        // We may read fewer policies than the nodes do.
+        let mut on_nodes = nodes.values().flat_map(|status| &status.policies);
+        let is_in_force = on_nodes.any(|it| it.name == policy.name && it.in_force != 0);
+        let not_read = || (policy.is_omitted && !is_in_force).then(Budget::refusal);
         refusal.or_else(|| first(|_, _| true)).or_else(not_read).or_else(|| silence(&silent))
     };
     PolicyStatus {
@@ -224,6 +227,13 @@ mod tests {
         let omitted = PolicyObject { is_omitted: true, ..policy(3, json!({})) };
         let status = of_policy(&omitted, &nodes(vec![NodeStatus::default()]), &none());
         assert_eq!((status.refused, status.message), (0, Budget::refusal()));
+        // The nodes read it, and only we do not.
+        let all = nodes(vec![node(3, 3, AS_WRITTEN, &[]); 2]);
+        let status = of_policy(&omitted, &all, &none());
+        assert_eq!((status.everywhere.as_str(), status.message.as_str()), ("2/2", ""));
+        let silent = all.keys().cloned().collect();
+        let message = of_policy(&omitted, &all, &silent).message;
+        assert_eq!(message, "node-0 and 1 more: no report for 3 minutes");
     }
 
     #[test]

@@ -24,7 +24,11 @@ const OVER: Duration = Duration::from_secs(90);
 impl Troubles {
     /// `doing` failed, like "watch vccpolicies".
     pub fn failed(&self, doing: &str, error: &kube::Error) {
-        self.note(doing, describe(error), is_refusal(error), Instant::now());
+        self.failed_at(doing, error, Instant::now());
+    }
+
+    pub fn failed_at(&self, doing: &str, error: &kube::Error, now: Instant) {
+        self.note(doing, describe(error), is_refusal(error), now);
     }
 
     fn note(&self, doing: &str, why: String, is_refusal: bool, now: Instant) {
@@ -44,7 +48,7 @@ impl Troubles {
         self.lasting_at(Instant::now())
     }
 
-    fn lasting_at(&self, now: Instant) -> Vec<String> {
+    pub fn lasting_at(&self, now: Instant) -> Vec<String> {
         let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         troubles.retain(|_, trouble| now - trouble.last < OVER);
         let lasts = |trouble: &Trouble| trouble.is_refusal || now - trouble.since >= LASTS;

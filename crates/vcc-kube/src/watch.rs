@@ -1,6 +1,7 @@
 //! Watches: from the API server's events to news of few fields.
 
 use std::fmt::Debug;
+use std::time::Instant;
 
 use futures_util::{Stream, StreamExt, pin_mut};
 use kube::api::{Api, ApiResource};
@@ -43,26 +44,9 @@ where
     let events = watcher::watcher(api, config).default_backoff();
     Watch(tokio::spawn(async move {
         follow(events, |event| {
-            let news = match event {
-                Err(
-                    watcher::Error::InitialListFailed(error) | watcher::Error::WatchFailed(error),
-                ) => {
-                    troubles.failed(&doing, &error);
-                    return true;
-                }
-                Err(watcher::Error::WatchStartFailed(error)) => {
-                    troubles.failed(&doing, &error);
-                    return true;
-                }
-                // 410 and the like: a list follows by itself.
-                Err(_) => return true,
-                Ok(event) => event,
-            };
-            // A list that begins has not been answered yet.
-            if !matches!(news, Event::Init) {
-                troubles.works(&doing);
-            }
-            send(match news {
+            note(&troubles, &doing, &event, Instant::now());
+            let Ok(event) = event else { return true };
+            send(match event {
                 Event::Init => News::Begin,
                 Event::InitApply(object) => {
                     let (key, object) = read(object);
@@ -80,11 +64,60 @@ where
     }))
 }
 
+/// Notes a failure, or that the watch works.
+fn note<K>(troubles: &Troubles, doing: &str, event: &watcher::Result<Event<K>>, now: Instant) {
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match event {
+        Err(InitialListFailed(error) | WatchFailed(error) | WatchStartFailed(error)) => {
+            troubles.failed_at(doing, error, now);
+        }
+        // 410 and the like: a list follows by itself.
+        Err(_) => {}
+        // A list that always fails after its first page brings these again and again.
+        Ok(Event::Init | Event::InitApply(_)) => {}
+        Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_)) => troubles.works(doing),
+    }
+}
+
 async fn follow<E>(events: impl Stream<Item = E>, mut take: impl FnMut(E) -> bool) {
     pin_mut!(events);
     while let Some(event) = events.next().await {
         if !take(event) {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_list_that_fails_at_a_later_page_is_reported() {
+        let (troubles, begin) = (Troubles::default(), Instant::now());
+        let note = |event: watcher::Result<Event<()>>, at: Instant| {
+            note(&troubles, "watch pods", &event, at);
+        };
+        let fails =
+            || watcher::Error::InitialListFailed(kube::Error::LinesCodecMaxLineLengthExceeded);
+        for seconds in [0, 30, 60, 90] {
+            let at = begin + Duration::from_secs(seconds);
+            note(Ok(Event::Init), at);
+            note(Ok(Event::InitApply(())), at);
+            note(Err(fails()), at);
+            assert_eq!(troubles.lasting_at(at).len(), usize::from(seconds >= 60), "{seconds}");
+        }
+        let at = begin + Duration::from_secs(91);
+        note(Ok(Event::InitDone), at);
+        assert_eq!(troubles.lasting_at(at), [""; 0]);
+        for live in [Event::Apply(()), Event::Delete(())] {
+            note(Err(fails()), begin + Duration::from_secs(30));
+            note(Err(fails()), at);
+            assert_eq!(troubles.lasting_at(at).len(), 1);
+            note(Ok(live), at);
+            assert_eq!(troubles.lasting_at(at), [""; 0]);
         }
     }
 }

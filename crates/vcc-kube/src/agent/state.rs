@@ -11,6 +11,7 @@ use tokio::sync::watch as latest;
 use super::watches::Watches;
 use super::{Beginning, Change};
 use crate::activity::{Activities, EVERY};
+use crate::budget::Budget;
 use crate::choice::RefusedChoice;
 use crate::cluster_state::{ClusterState, has_device};
 use crate::edition::{Edition, Policies};
@@ -141,10 +142,25 @@ impl<H: Host> State<H> {
         }
     }
 
-    /// Whether there may be room afterwards for a policy that was too much.
+    /// Whether there may be room afterwards for a policy that was too much. An event may also come from a
+    /// written status, which leaves no more room than before.
     fn makes_room(&self, news: &News<PolicyObject>) -> bool {
-        let (News::Gone(name) | News::Is(name, _)) = news else { return false };
-        self.policy_objects.objects().get(name).is_some_and(|before| !before.is_omitted)
+        let frees = |before: &PolicyObject, new: Option<&PolicyObject>| {
+            let has_less = |new: &PolicyObject| new.is_omitted || new.spec != before.spec;
+            !before.is_omitted && new.is_none_or(has_less)
+        };
+        let objects = self.policy_objects.objects();
+        let frees_its = |name, new| objects.get(name).is_some_and(|before| frees(before, new));
+        // In a list each has kept its place up to now, even one that is not there any more.
+        let is_freed =
+            |before: &PolicyObject| frees(before, self.policy_objects.coming().get(&before.name));
+        match news {
+            News::Gone(name) => frees_its(name, None),
+            News::Is(name, new) => frees_its(name, Some(new)),
+            News::End if self.policy_objects.is_complete() => objects.values().any(is_freed),
+            News::End => self.policies.in_force().any(is_freed),
+            News::Begin | News::Listed(..) => false,
+        }
     }
 
     /// Asks again for the policies that were too much, if there is room.
@@ -152,7 +168,9 @@ impl<H: Host> State<H> {
         let has_omitted = || self.policy_objects.objects().values().any(|it| it.is_omitted);
         if self.has_room && self.listed.elapsed() >= LIST_AGAIN {
             if has_omitted() {
-                self.watches.list_policies_again();
+                let objects = self.policy_objects.objects().values();
+                let budget = Budget::reserving(objects.filter(|it| !it.is_omitted));
+                self.watches.list_policies_again(budget);
                 self.listed = Instant::now();
             }
             self.has_room = false;
@@ -275,7 +293,10 @@ impl<H: Host> State<H> {
         }
     }
 
-    fn is_in_force(&mut self, edition: Edition) {
+    fn is_in_force(&mut self, mut edition: Edition) {
+        if edition.text.is_err() {
+            edition.keep_choices(self.edition.as_ref());
+        }
         let has_changed = self.policies.is_in_force(&edition)
             || self.edition.as_ref().map(|it| &it.text) != Some(&edition.text);
         let text = self.text.as_deref().filter(|_| has_changed || self.unkept_since.is_some());

@@ -8,6 +8,7 @@ use kube::runtime::watcher::Config;
 use tokio::sync::mpsc;
 
 use super::Change;
+use crate::budget::Budget;
 use crate::cluster_state::Needs;
 use crate::resource::{self, BareResource, Pod, PodResource};
 use crate::store::Store;
@@ -32,6 +33,7 @@ impl Watches {
         wake: mpsc::UnboundedSender<Change>,
         troubles: Troubles,
         node: &str,
+        budget: Budget,
     ) -> Self {
         let send = wake.clone();
         let send = move |news| send.send(Change::OwnPods(news)).is_ok();
@@ -39,13 +41,13 @@ impl Watches {
         let config = Config::default().any_semantic().fields(&format!("spec.nodeName={node}"));
         let why = (&troubles, " of this node");
         let own = watch(&client, &resource::pods(), config, why, by_uid, send);
-        let policies = policies(&client, &troubles, wake.clone());
+        let policies = policies(&client, &troubles, budget, wake.clone());
         let peers = BTreeMap::new();
         Self { client, wake, troubles, policies, _own: own, namespaces: None, peers }
     }
 
-    pub(super) fn list_policies_again(&mut self) {
-        self.policies = policies(&self.client, &self.troubles, self.wake.clone());
+    pub(super) fn list_policies_again(&mut self, budget: Budget) {
+        self.policies = policies(&self.client, &self.troubles, budget, self.wake.clone());
     }
 
     /// Begins what is needed, and ends what is not.
@@ -83,8 +85,14 @@ impl Watches {
     }
 }
 
-fn policies(client: &Client, troubles: &Troubles, wake: mpsc::UnboundedSender<Change>) -> Watch {
-    watch_policies(client, (troubles, ""), move |news| wake.send(Change::Policies(news)).is_ok())
+fn policies(
+    client: &Client,
+    troubles: &Troubles,
+    budget: Budget,
+    wake: mpsc::UnboundedSender<Change>,
+) -> Watch {
+    let send = move |news| wake.send(Change::Policies(news)).is_ok();
+    watch_policies(client, (troubles, ""), (budget, std::convert::identity), send)
 }
 
 fn by_uid(object: PodResource) -> (String, Pod) {

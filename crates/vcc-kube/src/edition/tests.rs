@@ -241,3 +241,37 @@ fn a_thousand_policies_that_are_all_broken_take_no_time() {
     assert_eq!(edition.policies.iter().filter(|it| it.mode == REFUSED).count(), 1000);
     assert_eq!(text(&edition).matches("[[").count(), 0);
 }
+
+/// An agent that lists all of them again may find no room for one that is in force.
+#[test]
+fn what_is_in_force_is_read_from_memory_where_it_is_beyond_the_limit() {
+    let ports =
+        json!({ "priority": 1, "ports": [{ "device": "veth*", "tenant": "x" }], "rules": [] });
+    let large = object("large", 1, ports);
+    let rules = json!({ "priority": 2, "rules": [{ "name": "r", "tenant": ["x"] }] });
+    let mut policies = Policies::default();
+    policies.remember(vec![large.clone()]);
+    let omitted = PolicyObject { spec: Value::Null.into(), is_omitted: true, ..large };
+    let asking = object("other", 1, rules);
+    set_objects(&mut policies, &[omitted.clone(), asking.clone()]);
+    let edition = policies.compile(NODE, &cluster());
+    assert!(text(&edition).contains("tenant = \"x\""), "{}", text(&edition));
+    assert!(edition.not_read.is_empty());
+    for policy in &edition.policies {
+        assert_eq!((policy.in_force, policy.messages.as_slice()), (1, &[][..]), "{policy:?}");
+    }
+    policies.is_in_force(&edition);
+
+    // Another generation is not known; the one before it stays in force.
+    let next = PolicyObject { generation: 2, ..omitted.clone() };
+    set_objects(&mut policies, &[next, asking.clone()]);
+    let edition = policies.compile(NODE, &cluster());
+    let large = policy_named(&edition, "large");
+    assert_eq!((large.generation, large.in_force), (2, 1));
+    assert_eq!(large.messages, [crate::budget::Budget::refusal()]);
+    assert!(edition.not_read.is_empty());
+
+    let another = PolicyObject { uid: "another".to_owned(), ..omitted };
+    set_objects(&mut policies, &[another, asking]);
+    assert_eq!(policies.compile(NODE, &cluster()).not_read, ["large"]);
+}

@@ -87,10 +87,10 @@ pub fn of_nodes() -> Value {
             ".status.ports",
             "The devices whose connections the policies treat."
         ),
-        column("Flows", "integer", ".status.flows", "Their connections."),
+        column("Flows", "integer", ".status.flows", "The connections at the node's ports."),
         column("Problem", "string", ".status.problem", "The most urgent problem to solve."),
         column("Version", "string", ".status.version", "The version of vcc."),
-        column("Kernel", "string", ".status.kernel", "Of the node."),
+        column("Kernel", "string", ".status.kernel", "The node's kernel."),
         column(
             "Seen",
             "date",
@@ -101,7 +101,7 @@ pub fn of_nodes() -> Value {
             "Policies",
             "string",
             ".status.policies[*].name",
-            "The number of policies that the node reads."
+            "The policies that the node reads."
         )),
     ])
 }

@@ -91,7 +91,7 @@ impl TestAgent {
             paper.clone(),
             memory,
             beginning,
-            Watches::new(client, wake, troubles.clone(), NODE),
+            Watches::new(client, wake, troubles.clone(), NODE, Budget::default()),
             (sender, latest::channel(Vec::new()).0),
             troubles,
         );
@@ -424,4 +424,109 @@ fn peers_that_are_never_listed_do_not_keep_a_node_busy() {
         (1, &[why.to_owned()][..])
     );
     assert!(!agent.state.is_waiting(after(60)));
+}
+
+/// As many as a node reads, and one more, as they come in a list.
+fn one_too_many() -> Vec<PolicyObject> {
+    let mut budget = Budget::default();
+    let rules = |number: usize| {
+        let rules = json!([{ "name": "r", "underlay": "dctcp" }]);
+        json!({ "priority": number, "rules": rules })
+    };
+    let made = |number: usize| {
+        let mut policy = policy(&format!("p{number:03}"), 1, rules(number));
+        budget.admit(&mut policy);
+        policy
+    };
+    (0..=crate::budget::MOST_POLICIES).map(made).collect()
+}
+
+#[test]
+fn only_a_changed_spec_or_a_deletion_makes_room() {
+    let policies = one_too_many();
+    let (kept, omitted) = (policies[0].clone(), policies[policies.len() - 1].clone());
+    assert!(!kept.is_omitted && omitted.is_omitted);
+    let mut agent = TestAgent::begin();
+    agent.handle_all(&policies, &[]);
+    let mut makes_room = |news: News<PolicyObject>| {
+        agent.handle(vec![Change::Policies(news)]);
+        std::mem::take(&mut agent.state.has_room)
+    };
+    // A status was written: that of each policy is, again and again.
+    assert!(!makes_room(News::Is(kept.name.clone(), kept.clone())));
+    assert!(!makes_room(News::Is(omitted.name.clone(), omitted.clone())));
+    assert!(!makes_room(News::Gone(omitted.name)));
+    let smaller = policy(&kept.name, 2, json!({ "priority": 0 }));
+    assert!(makes_room(News::Is(kept.name.clone(), smaller)));
+    assert!(makes_room(News::Gone(kept.name)));
+}
+
+#[test]
+fn what_a_list_lacks_makes_room() {
+    let mut policies = one_too_many();
+    let mut agent = TestAgent::begin();
+    agent.handle_all(&policies, &[]);
+    assert!(!agent.state.has_room);
+    agent.handle_all(&policies, &[]);
+    assert!(!agent.state.has_room, "the same again");
+    let gone = policies.remove(0);
+    agent.handle_all(&policies, &[]);
+    assert!(std::mem::take(&mut agent.state.has_room));
+    agent.handle_all(&policies, &[]);
+    assert!(!agent.state.has_room, "once");
+
+    // It had a place in the first list of an agent that remembers it.
+    let mut agent = TestAgent::begin();
+    agent.handle_all(std::slice::from_ref(&gone), &[]);
+    let mut agent = TestAgent::with(agent._directory, Paper::default());
+    agent.handle_all(&policies, &[]);
+    assert!(std::mem::take(&mut agent.state.has_room));
+    agent.handle_all(&policies, &[]);
+    assert!(!agent.state.has_room, "once");
+}
+
+#[test]
+fn pods_follow_the_choices_of_the_edition_in_force() {
+    const WHY: &str = "no room";
+    let chooses = |name: &str, underlay: &str| {
+        let choice = crate::choice::Choice { underlay: Some(underlay.to_owned()), mode: None };
+        Pod { choice, ..pod(name) }
+    };
+    let spec = |admitted: &str| {
+        let peers = json!({ "matchLabels": { "app": "db" } });
+        json!({
+            "ports": [{ "pods": {}, "pods_may_choose": { "underlays": [admitted] } }],
+            "rules": [{ "name": "r", "peer_pods": peers, "underlay": "reno" }],
+        })
+    };
+    let mut agent = TestAgent::begin();
+    for pod in ["web", "job"] {
+        agent.paper.sheet().devices.insert(pod.to_owned(), format!("{pod}0"));
+    }
+    let pods = [chooses("web", "dctcp"), chooses("job", "cubic")];
+    agent.handle_all(&[policy("base", 1, spec("dctcp"))], &pods);
+    agent.handle(peers(2));
+    let chosen = |agent: &TestAgent| {
+        let status = agent.status();
+        let refused = &agent.state.edition.as_ref().expect("an edition").refused_choices;
+        let refused: Vec<String> = refused.iter().map(|it| it.pod.clone()).collect();
+        let counted = (status.pods_with_choice, status.pods_with_refused_choice);
+        assert_eq!(counted.1, refused.len() as u64);
+        (counted.0, refused)
+    };
+    let in_force = (1, vec!["job".to_owned()]);
+    assert_eq!(chosen(&agent), in_force, "{:?}", agent.status());
+
+    // The host refuses the one that admits what the other pod chooses.
+    agent.paper.sheet().refuses = Some(WHY.to_owned());
+    let next = policy("base", 2, spec("cubic"));
+    agent.handle(vec![Change::Policies(News::Is("base".to_owned(), next))]);
+    assert_eq!((agent.status().policies[0].in_force, chosen(&agent)), (1, in_force.clone()));
+
+    agent.paper.sheet().refuses = None;
+    let before = policy("base", 1, spec("dctcp"));
+    agent.handle(vec![Change::Policies(News::Is("base".to_owned(), before))]);
+    agent.handle(peers(TOO_MANY));
+    assert!(agent.status().problem.contains("exceed this node's limits"), "{:?}", agent.status());
+    assert_eq!(chosen(&agent), in_force);
 }

@@ -128,6 +128,7 @@ fn a_choice_that_a_rule_cannot_have_is_refused_as_a_whole() {
             { "name": "plain", "peer_port": [80] },
             { "name": "quick", "underlay": "dctcp-priority", "priority": 0.5 },
         ],
+        "pools": [{ "name": "unused", "window": "2M" }],
     });
     let edition = compile(spec.clone(), &cluster_with(Some("cubic"), None));
     let [why] = why(&edition)[..] else { panic!("{:?}", edition.refused_choices) };

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 
 use serde_json::json;
-use vcc_port::{Host, Port, counters};
+use vcc_port::{Host, Netns, Port, counters};
 use vcc_testing::guest;
 
 use super::*;
@@ -24,6 +24,13 @@ fn under_base(cluster: &Cluster) -> Agent {
 }
 
 impl Agent {
+    /// Until it has written this line.
+    #[track_caller]
+    fn logs(&self, line: &str) {
+        let log = || std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+        self.comes_to(line, || log().contains(line));
+    }
+
     /// Until it says that it waits for the cluster's policies before it takes ports over.
     #[track_caller]
     fn waits_for_a_policy(&self) {
@@ -98,19 +105,40 @@ fn a_reload_changes_nothing_and_is_no_problem_of_the_node() {
 #[test]
 fn an_agent_without_a_memory_leaves_ports_as_they_are_until_it_hears() {
     on_a_node(|cluster| {
-        let _pod_side = guest();
-        let mut agent = under_base(cluster);
+        let pod_side = guest();
+        ip("link add port2 type veth peer name guest2");
+        let rules = json!([{ "name": "r", "underlay": "dctcp" }]);
+        let selectors = json!([{ "device": "port*", "tenant": "acme" }]);
+        let mut agent = Agent::start(&cluster.kubeconfig());
+        cluster.apply(&policy("base", json!({ "ports": selectors, "rules": rules })));
+        agent.has_ports(&[("port", "acme"), ("port2", "acme")]);
         let epoch = agent.status()["epoch"].clone();
+        let _talk = connect(&pod_side);
         cluster.stop_api_server();
         agent.kill();
         agent.forget();
         agent.run();
         agent.comes_to("it answers", || agent.status()["ports"][0]["device"] == "port");
         std::thread::sleep(Duration::from_secs(2));
-        let status = agent.status();
-        assert_eq!((&status["ports"][0]["draining"], &status["epoch"]), (&false.into(), &epoch));
+        let stays = || {
+            let status = agent.status();
+            let ports = status["ports"].as_array().expect("ports");
+            assert_eq!((ports.len(), &status["epoch"]), (2, &epoch));
+            assert!(ports.iter().all(|port| port["draining"] == false), "{ports:?}");
+        };
+        stays();
+        // Nor do they change when a device of one comes back, which has a connection.
+        let (here, elsewhere) = (Netns::current(), Netns::create());
+        let (here, elsewhere) = (here.expect("a namespace"), elsewhere.expect("a namespace"));
+        ip(&format!("link set port netns {}", elsewhere.path()));
+        agent.logs("port was moved to another network namespace");
+        std::thread::sleep(Duration::from_secs(2));
+        let back = || ip(&format!("link set port netns {}", here.path()));
+        elsewhere.inside(back).expect("inside");
+        agent.logs("port has come back");
+        stays();
         cluster.start_api_server();
-        agent.has_ports(&[("port", "acme")]);
+        agent.has_ports(&[("port", "acme"), ("port2", "acme")]);
     });
 }
 
