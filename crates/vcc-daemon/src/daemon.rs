@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use vcc_kube::Agent;
-use vcc_policy::{PortSelector, Severity};
+use vcc_policy::Severity;
 use vcc_port::links::{self, LinkNews};
 use vcc_port::{Governor, Inherited, Port, Predecessor, SharedPolicy};
 use vcc_web::Server;
@@ -22,7 +22,7 @@ use crate::journal::LogLevel;
 use crate::kubernetes;
 use crate::origin::Origin;
 use crate::policy_file::Source;
-use crate::ports::{KeptPort, Ports};
+use crate::ports::{KeptPort, Ports, guests};
 use crate::record_counts::State;
 use crate::records::{Recording, RecordsOptions};
 use crate::{Error, Result, RuntimeDir, allocator, journal, problems, signals};
@@ -120,7 +120,7 @@ pub fn run(options: Options) -> Result<()> {
 }
 
 fn require_understood() -> Result<()> {
-    SharedPolicy::find()?;
+    SharedPolicy::require_understood()?;
     Port::require_understood().map_err(Error::from)
 }
 
@@ -132,13 +132,7 @@ fn inherit(source: &Source, is_waiting: bool) -> Result<bool> {
         if let Some(port) = ports.iter().find(|port| is_waiting && port.by_policy) {
             return Err(vcc_port::Error::UnderPolicy { device: port.device.clone() });
         }
-        let affiliation_of = |port: &Inherited| {
-            let selected = source.policy.port_of(&port.device).filter(|_| port.is_here);
-            selected.map(PortSelector::affiliation).unwrap_or_default()
-        };
-        let under = ports.iter().filter(|port| port.by_policy);
-        let ports: Vec<_> = under.map(|port| (port.index, affiliation_of(port))).collect();
-        shared.apply(&source.policy, &ports).map(drop)
+        shared.apply(&source.policy, &guests::inherited(ports, &source.policy)).map(drop)
     });
     let inherited = match inherited {
         Err(vcc_port::Error::UnderPolicy { .. }) if is_waiting => return Ok(false),
@@ -266,7 +260,7 @@ impl Daemon {
         if self.is_waiting {
             self.ports.keep_policy()?;
         } else {
-            self.ports.apply(&self.source.policy)?;
+            self.ports.apply(&self.source.policy, true)?;
         }
         self.list_devices(true);
         let event = self.summary();
@@ -386,24 +380,28 @@ impl Daemon {
         // A device that was detached a moment ago becomes a port again.
         self.ports.catch_up(&self.source.policy);
         let began = Instant::now();
-        // Pods that come and go change nothing for the connections of others.
+        // Pods come and go under the same edition of a cluster's policies.
+        let is_reload =
+            self.cluster.is_none() || self.is_waiting || source.file_name != self.source.file_name;
+        // They change nothing for the connections of others.
         let is_for_others = self.cluster.is_some()
             && !self.is_waiting
+            && !(is_reload && self.ports.have_drained_by_hand())
             && source.policy.has_rules_of(&self.source.policy)
             && self.ports.keep_their_terms(&self.source.policy, &source.policy);
         let flows = if is_for_others {
             journal::debug!("the policy changes nothing for existing ports: none is judged again");
             0
         } else {
-            self.ports.apply(&source.policy)?
+            self.ports.apply(&source.policy, is_reload)?
         };
         let took_us = began.elapsed().as_micros() as u64;
         let mut warnings: Vec<String> = source.warnings.iter().map(ToString::to_string).collect();
         self.source = source;
         self.is_waiting = false;
         self.last_refusal = None;
-        // A port that was detached by hand stays detached until another policy is applied.
-        self.list_devices(!is_for_others);
+        // A port that was detached by hand stays detached until a reload.
+        self.list_devices(is_reload);
         let of_host = problems::host_devices(&self.ports);
         warnings.extend(of_host.map(|warning| format!("warning: {}", warning.what)));
         self.board.policy(&self.source.policy, &self.summary());

@@ -33,7 +33,7 @@ counters! {
     BAD_FLAGS: COUNT_BAD_FLAGS, "bad_flags", "passed: TCP flags that no TCP sends";
     UNKNOWN: COUNT_UNKNOWN, "unknown", "passed: a connection whose SYN did not pass while vcc was attached";
     TABLE_FULL: COUNT_TABLE_FULL, "table_full", "passed: no room for another connection";
-    CONTENDED: COUNT_CONTENDED, "contended", "another CPU held the connection for half a millisecond: judged by what the guest was last shown";
+    CONTENDED: COUNT_CONTENDED, "contended", "another CPU locked the connection for half a millisecond: translated with the window that the guest was last shown";
     DROPPED: COUNT_DROPPED, "dropped", "dropped: a window update that the guest would take for a duplicate ACK";
     REWRITE_FAILED: COUNT_REWRITE_FAILED, "rewrite_failed", "dropped: the kernel refused to change the segment, or has preempted too many runs";
     POLICED: COUNT_POLICED, "policed", "dropped: beyond the window that the guest was shown";
@@ -51,7 +51,7 @@ counters! {
     PROMISE_BROKEN: COUNT_PROMISE_BROKEN, "promise_broken", "reset: a guest did not take what was acknowledged in its name";
     OTHER_TUNNEL: COUNT_OTHER_TUNNEL, "other_tunnel", "passed: in another tunnel than the connection with the same addresses";
     CANNOT_MARK: COUNT_CANNOT_MARK, "cannot_mark", "passed: marked outside a tunnel whose inside cannot carry the mark";
-    ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "not limited, and under `police` without its data: a connection of which one direction takes another path";
+    ONE_DIRECTION: COUNT_ONE_DIRECTION, "one_direction", "not limited, and under `police` its data is dropped: a connection of which the port sees only one direction";
     REVIVED: COUNT_REVIVED, "revived", "known again: a connection that was forgotten, and continued";
     UNKNOWN_DROPPED: COUNT_UNKNOWN_DROPPED, "unknown_dropped", "dropped under `police`: data of a connection whose SYN, or its answer, did not pass while vcc was attached";
     IN_FRAGMENTS: COUNT_IN_FRAGMENTS, "in_fragments", "translated, not limited: a connection whose guest sends in IP fragments";

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Object, ProgramMut};
-use vcc_engine::{Delays, sys};
+use vcc_engine::{Delays, Mode, sys};
 use vcc_policy::Tunnels;
 
 use crate::flows::Flow;
@@ -105,6 +105,15 @@ impl Datapath {
     #[doc(hidden)]
     pub fn begin_anew(&self, options: &AttachOptions) -> Result<()> {
         self.host.enter(self.index, &options.port(false)).map(drop)
+    }
+
+    /// As [`crate::Port::set_params`], of the mode alone.
+    #[doc(hidden)]
+    pub fn set_mode(&self, mode: Mode) -> Result<()> {
+        let ports = &self.maps().ports;
+        let mut port = params::read(ports, self.index)?;
+        port.params.mode = mode.number();
+        params::write(ports, self.index, &port)
     }
 
     /// As [`crate::Port::set_inside`].

@@ -101,7 +101,7 @@ pub enum Error {
 
     #[error(
         "the maps that another version of vcc has pinned do not describe where their `{what}` is, so its \
-         connections cannot be taken over: `vcc detach --all --wait`, then start again"
+         connections cannot be taken over: `vcc detach --now --all`, then start again"
     )]
     Undescribed { what: String },
 

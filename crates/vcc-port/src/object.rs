@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use libbpf_rs::{MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
+use libbpf_rs::{ErrorKind, MapHandle, Object, ObjectBuilder, OpenMapMut, OpenObject, ProgramMut};
 
 use crate::error::VerifierRefusal;
 use crate::libbpf::Refusal;
@@ -65,6 +65,12 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
     let open = spoilt::spoil(open);
     let (result, output) = libbpf::listen(|| open.load());
     result.map_err(|e| match libbpf::refusal(&output) {
+        // The verifier gives up when a signal comes. libbpf asks again, but not for ever.
+        _ if e.kind() == ErrorKind::WouldBlock => Error::System {
+            doing: format!("load {what}"),
+            why: "signals interrupted the verifier each time: stop what sends them, and try again"
+                .into(),
+        },
         Some(Refusal { program, last_line, log }) => Error::Verifier {
             what: what.into(),
             experience: kernel::experience(),
@@ -77,6 +83,50 @@ pub fn load(open: OpenObject, what: &str) -> Result<Object> {
         },
         None => Error::system(format!("load {what}"), e),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::thread;
+    use std::time::Duration;
+
+    use vcc_testing::{EndOnDrop, can_attach};
+
+    use crate::{AttachOptions, Datapath};
+
+    extern "C" fn ignore(_signal: libc::c_int) {}
+
+    #[test]
+    fn a_verifier_that_signals_interrupt_has_refused_nothing() {
+        if !can_attach() {
+            return;
+        }
+        let handler = ignore as extern "C" fn(libc::c_int);
+        // SAFETY: the handler does nothing; no other test uses this signal.
+        unsafe { libc::signal(libc::SIGUSR2, handler as libc::sighandler_t) };
+        // SAFETY: the call takes nothing.
+        let loader = unsafe { libc::pthread_self() };
+        let is_over = AtomicBool::new(false);
+        let result = thread::scope(|scope| {
+            let _end = EndOnDrop(&is_over);
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    // SAFETY: the loader waits for this thread.
+                    unsafe { libc::pthread_kill(loader, libc::SIGUSR2) };
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            Datapath::load_without_timer(&AttachOptions::default())
+        });
+        let error = result.err().expect("each attempt takes longer than a millisecond");
+        assert_eq!(
+            error.to_string(),
+            "cannot load the datapath: signals interrupted the verifier each time: stop what sends them, \
+             and try again"
+        );
+    }
 }
 
 /// Programs that the verifier refuses, for tests of what is left then.

@@ -71,7 +71,9 @@ impl Ports {
         let mut emits_again = false;
         for (ifindex, held) in &mut self.held {
             held.check_usage();
-            held.draining = held.port.drains().unwrap_or(held.draining);
+            let drains = held.port.drains().unwrap_or(held.draining);
+            held.drained_by_hand = drains && (held.drained_by_hand || !held.draining);
+            held.draining = drains;
             if !held.port.is_attached().unwrap_or(true) || held.is_drained() {
                 off.push(*ifindex);
             } else if held.emitting.as_ref().is_some_and(|emitting| !emitting.is_running())

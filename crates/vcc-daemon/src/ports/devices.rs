@@ -210,7 +210,10 @@ impl Ports {
 
     /// A device's tenant may have changed, and with it the rules of its connections.
     fn update_tenant(&mut self, policy: &Policy, device: &str) {
-        if let Err(error) = self.apply(policy) {
+        if self.awaits_policy {
+            return;
+        }
+        if let Err(error) = self.apply(policy, false) {
             journal::error!(port = device, "{device}: keeps its previous rules: {error}");
         }
     }
@@ -224,13 +227,16 @@ impl Ports {
         let device = held.port.device().to_owned();
         if held.port.is_attached().unwrap_or(false) {
             // If other devices of the guest are here, any of its connections may pass those.
-            let drains = !self.held.values().any(|other| other.index == held.index);
+            let is_last = !self.held.values().any(|other| other.index == held.index);
+            let drains = is_last && !self.awaits_policy;
             let draining = if drains { ": draining" } else { "" };
             journal::notice!(
                 port = &held,
                 "{device} was moved to another network namespace{draining}"
             );
-            held.set_draining(drains);
+            if !self.awaits_policy {
+                held.set_draining(drains || held.drained_by_hand);
+            }
             // The neighbours here are not those there, which are not watched.
             held.neighbours = Neighbours::default();
             self.elsewhere.push(held);

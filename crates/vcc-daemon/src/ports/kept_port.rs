@@ -20,6 +20,8 @@ pub(crate) struct KeptPort {
     pub guest: Option<String>,
     /// Whether the port drained at the last check; `vcc detach` also makes a port drain.
     pub draining: bool,
+    /// `vcc detach` makes it drain, until a reload.
+    pub(super) drained_by_hand: bool,
     pub(super) emitting: Option<Emitting>,
     /// The reason why nothing is sent to the guest, as it was logged.
     pub(super) silent: Option<String>,
@@ -40,6 +42,7 @@ impl KeptPort {
             class: affiliation.class.map(str::to_owned),
             guest: None,
             draining: false,
+            drained_by_hand: false,
             emitting: None,
             silent: None,
             shortage: None,

@@ -3,7 +3,7 @@
 mod checks;
 mod churn;
 mod devices;
-mod guests;
+pub(crate) mod guests;
 mod kept_port;
 mod neighbours;
 mod unattached;
@@ -32,6 +32,8 @@ pub(crate) struct Ports {
     shared: SharedPolicy,
     /// The epoch of the last policy that was applied here.
     epoch: u32,
+    /// No policy has come yet: ports keep the one that they are under.
+    awaits_policy: bool,
     /// By ifindex.
     held: BTreeMap<u32, KeptPort>,
     /// Ports under the policy whose devices are in other network namespaces, which send no
@@ -70,6 +72,7 @@ impl Ports {
             // After the host, which leaves no policy if the kernel refuses its programs.
             shared: SharedPolicy::open()?,
             epoch: 0,
+            awaits_policy: false,
             held: BTreeMap::new(),
             elsewhere: Vec::new(),
             left: HashMap::new(),
@@ -177,25 +180,36 @@ impl Ports {
     pub(crate) fn keep_their_terms(&self, before: &Policy, policy: &Policy) -> bool {
         let keeps = |held: &KeptPort| {
             let device = held.port.device();
-            !held.draining && terms(before, device) == terms(policy, device)
+            let is_drained_by_policy = held.draining && !held.drained_by_hand;
+            !is_drained_by_policy && terms(before, device) == terms(policy, device)
         };
         self.held.values().all(keeps)
     }
 
-    /// Leaves the policy in force as it is.
+    /// Leaves the policy in force as it is, until another is applied.
     pub(crate) fn keep_policy(&mut self) -> Result<()> {
         self.epoch = self.shared.epoch()?;
+        self.awaits_policy = true;
         Ok(())
     }
 
+    pub(crate) fn have_drained_by_hand(&self) -> bool {
+        self.held().any(|held| held.drained_by_hand)
+    }
+
     /// Puts a policy in force: for new connections at once, for all when this returns. Returns how
-    /// many there were. An error changes nothing.
-    pub(crate) fn apply(&mut self, policy: &Policy) -> Result<u32> {
+    /// many there were. `is_reload`: ports that it names and that drain by hand take new connections
+    /// again. An error changes nothing.
+    pub(crate) fn apply(&mut self, policy: &Policy, is_reload: bool) -> Result<u32> {
         for held in self.held() {
             held.port.settle_flows()?;
         }
         let ports = self.affiliations(policy);
         self.epoch = self.shared.apply(policy, &ports)?;
+        self.awaits_policy = false;
+        for held in self.held.values_mut().chain(&mut self.elsewhere) {
+            held.drained_by_hand &= !is_reload;
+        }
         let mut flows = 0;
         for held in self.held.values().chain(&self.elsewhere) {
             match held.port.judge_flows() {

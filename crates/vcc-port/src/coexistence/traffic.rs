@@ -33,14 +33,17 @@ fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
     let found = format!("{direction} in {seconds:.1} s: packets {packets}, runs of vcc {runs}");
     if packets == 0 && matches!(hook, Hook::ToGuest) && traffic.packets.received >= TALKS_PACKETS {
         let meaning = format!(
-            "The guest sends, and nothing comes to it by this device: it may come past vcc, by \
-             {PAST_THE_HOOK}."
+            "The guest sends, but no packet reached it through this device: packets to it may bypass vcc \
+             through {PAST_THE_HOOK}."
         );
         return Found::warning(found, meaning).remedy("look again while the guest receives");
     }
     if packets == 0 {
-        return Found::note(found, "Nothing came by, so nothing is known of this direction.")
-            .remedy("look again while the guest talks");
+        return Found::note(
+            found,
+            "No packet came in this direction, so this check has no result.",
+        )
+        .remedy("look again while the guest talks");
     }
     match traffic.sight(hook) {
         Sight::Blind => {}
@@ -56,8 +59,8 @@ fn judge(traffic: &Traffic, hook: Hook, at: &Neighbours<'_>) -> Found {
     let suspect = match hook {
         _ if !at.chain(hook).before().is_empty() => "a TCX program before vcc",
         Hook::FromGuest if !at.link.xdp.is_empty() => "the XDP program",
-        Hook::FromGuest => "somebody before the hook",
+        Hook::FromGuest => "an unknown program before the hook",
         Hook::ToGuest => PAST_THE_HOOK,
     };
-    problem.remedy(format!("order or remove what takes the packets: {suspect}"))
+    problem.remedy(format!("reorder or remove what takes the packets: {suspect}"))
 }

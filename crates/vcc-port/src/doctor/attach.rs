@@ -41,8 +41,11 @@ fn kernel() -> Found {
         return Ok(format!("vcc is known to work on Linux {release}"));
     }
     if kernel::version(&release) >= Some(kernel::OLDEST) {
-        let tried = kernel::tried();
-        return Ok(format!("vcc was not tried on Linux {release}; it is known to work on {tried}"));
+        let tried = kernel::tried().replace(" or ", " and ");
+        return Ok(format!(
+            "each change of vcc is tried on {tried}, not on Linux {release}: docs/kernels.md has the last \
+             results on other kernels"
+        ));
     }
     let found = format!("Linux {release} has no TCX, to which vcc attaches");
     Err(Missing::new(found, format!("boot {}", kernel::tried())))
@@ -133,6 +136,8 @@ fn timers() -> Found {
 fn datapath() -> Found {
     match Datapath::load(&AttachOptions::default()) {
         Ok(_) => Ok("loads".into()),
-        Err(error) => Err(Missing::new(error.to_string(), "report this line, with the log")),
+        Err(error) => {
+            Err(Missing::new(error.to_string(), "follow this line, or report it with `vcc bundle`"))
+        }
     }
 }

@@ -157,18 +157,18 @@ impl Host {
 
     /// Lets the flows of a port expire, which has none yet.
     pub(crate) fn open_wheel(&self, index: u32) -> Result<()> {
-        sweep::open(self.programs.sweep(), index)
+        self.with_sweep(|sweep| sweep::open(sweep, index))
     }
 
     /// Lets the programs of this value expire a port's flows.
     pub(crate) fn renew_wheel(&self, index: u32) -> Result<()> {
-        sweep::renew(self.programs.sweep(), index)
+        self.with_sweep(|sweep| sweep::renew(sweep, index))
     }
 
     /// Forgets a port to which nothing is attached any more, and its flows, which return what they
     /// hold of pools. Returns how many there were.
     pub(crate) fn leave(&self, index: u32) -> Result<u32> {
-        sweep::close(self.programs.sweep(), index)?;
+        self.with_sweep(|sweep| sweep::close(sweep, index))?;
         let forgotten = match self.forget_all(index) {
             Ok(forgotten) => forgotten,
             Err(error) => {
@@ -238,7 +238,8 @@ impl Host {
         self.with_sweep(arrive)
     }
 
-    /// Another process may have replaced the programs since, and what a sweep does is theirs.
+    /// Another process may have replaced the programs since, and what a sweep does is theirs. So is what the timer
+    /// does that it starts.
     fn with_sweep<T>(&self, run: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
         match pinned::program(self.is_pinned, Program::Sweep) {
             Some(sweep) => run(sweep.as_fd()),

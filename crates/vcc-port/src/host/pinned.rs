@@ -285,7 +285,7 @@ pub(crate) fn free_next() -> Result<PathBuf> {
         doing: "pin the datapath beside another version's".into(),
         why: format!(
             "{NEXTS_MAX} attempts were ended before they had moved all ports, and their datapaths are still \
-             there: `vcc detach --all --wait`, then start again"
+             there: `vcc detach --now --all`, then start again"
         ),
     })
 }

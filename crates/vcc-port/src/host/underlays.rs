@@ -48,11 +48,14 @@ impl Underlays {
         let _lock = lock::pins()?;
         let mut now = Self::pinned()?;
         let mut others = now.slots_of(object.name());
-        // Also of a process that died before it had replaced the one before.
+        // Also of a process that died before its programs were in force, or before it had replaced the one before.
         let same = now.iter().find(|(_, it)| it.bytes() == object.bytes()).map(|(slot, _)| slot);
         others.retain(|slot| Some(*slot) != same);
         let slot = match same {
-            Some(slot) => slot,
+            Some(slot) => {
+                Changed::to(&now)?.put_in_force()?;
+                slot
+            }
             None => {
                 let slot = now.free_slot()?;
                 now = now.with(slot, object.clone());
@@ -66,9 +69,8 @@ impl Underlays {
         for other in &others {
             moved += move_connections(other.number(), slot.number())?.connections;
             now = now.without(*other);
-            let host = Changed::to(&now)?;
+            Changed::to(&now)?.put_in_force()?;
             unpin(*other)?;
-            host.put_in_force()?;
         }
         now.name_here();
         Ok(match same {
@@ -103,11 +105,11 @@ impl Underlays {
             return Err(Error::NoFallback { name: name.into(), to: to.name().into(), has_ecn });
         }
         let next = now.without(slot);
-        let host = Changed::to(&next)?;
-        unpin(slot)?;
         // From here on they continue by NewReno; then each by the underlay that is wanted.
-        host.put_in_force()?;
+        Changed::to(&next)?.put_in_force()?;
         let moved = move_connections(slot.number(), to.number())?;
+        // Last, so that a command that was killed can be repeated.
+        unpin(slot)?;
         next.name_here();
         Ok(Unloading { to, connections: moved.connections, rules: moved.rules, ports: moved.ports })
     }
@@ -131,14 +133,18 @@ fn refused(error: Error, object: &Object) -> Error {
 
 /// Programs that are loaded and not in force yet.
 struct Changed {
-    /// None: this host has no ports yet, and the programs were only verified.
+    /// None: this host has no ports yet, so the programs were only verified, or they are in force already.
     next: Option<Host>,
 }
 
 impl Changed {
     fn to(underlays: &Underlays) -> Result<Self> {
         let next = match Host::find()? {
-            Found::Ours(host) => Some(host.reloaded(underlays)?),
+            Found::Ours(host) => {
+                let next = host.reloaded(underlays)?;
+                let is_in_force = next.programs.tags()? == host.programs.tags()?;
+                (!is_in_force).then_some(next)
+            }
             Found::OtherVersion => return Err(Error::OtherHostVersion),
             Found::None => {
                 Host::verify(underlays)?;

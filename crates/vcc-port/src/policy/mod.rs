@@ -15,7 +15,7 @@ use vcc_engine::{Params, sys};
 use vcc_policy::{Affiliation, Policy, RuleSet};
 
 use crate::plain::to_bytes;
-use crate::{Error, Result, bpffs, lock};
+use crate::{Error, Result, bpffs, lock, pins};
 pub use judgement::{Judgement, Property};
 pub(crate) use maps::{PolicyMaps, shrink};
 pub use pools::PoolUse;
@@ -55,13 +55,19 @@ impl SharedPolicy {
         Self::open_locked()
     }
 
-    /// Likewise; the caller holds the lock.
+    /// Likewise; the caller holds the lock. Another version's is replaced if there is no port that could use it.
     pub(crate) fn open_locked() -> Result<Self> {
-        let maps = match PolicyMaps::open(Path::new(PLACE))? {
-            Some(maps) => maps,
-            None => PolicyMaps::create_pinned(Path::new(PLACE))?,
-        };
-        Self::understood(maps)
+        match Self::find() {
+            Err(Error::OtherPolicyVersion) if pins::indices()?.is_empty() => {
+                PolicyMaps::unpin(Path::new(PLACE))?;
+            }
+            Err(Error::OtherPolicyVersion) => return Err(Error::OtherHostVersion),
+            Ok(Some(policy)) => return Ok(policy),
+            Ok(None) => {}
+            Err(error) => return Err(error),
+        }
+        let maps = PolicyMaps::create_pinned(Path::new(PLACE))?;
+        Ok(Self { maps, pinned: true })
     }
 
     /// Opens the pinned policy, if there is one.
@@ -70,6 +76,15 @@ impl SharedPolicy {
             return Ok(None);
         }
         PolicyMaps::open(Path::new(PLACE))?.map(Self::understood).transpose()
+    }
+
+    /// # Errors
+    /// Another version's policy is pinned, and there is a port that may use it.
+    pub fn require_understood() -> Result<()> {
+        match Self::find() {
+            Err(Error::OtherPolicyVersion) if pins::indices()?.is_empty() => Ok(()),
+            found => found.map(drop),
+        }
     }
 
     /// Whether one is pinned as a whole.

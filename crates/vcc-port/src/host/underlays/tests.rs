@@ -51,6 +51,31 @@ fn an_underlay_of_another_version_is_reported_and_replaced() {
     });
 }
 
+/// Processes that were killed between the pin and the programs leave them apart.
+#[test]
+fn what_was_left_half_way_is_finished_by_the_same_command() {
+    on_a_host(|| {
+        let host = Host::open().expect("a host");
+        let in_force = || {
+            let Found::Ours(host) = Host::find().expect("found") else { panic!("a host") };
+            host.programs.tags().expect("tags")
+        };
+        let without = in_force();
+        let object = gentle(8);
+        pin(Slot::from_index(0).expect("a slot"), &object).expect("pinned");
+        assert_eq!(Underlays::load(&object).expect("loaded"), Loading::Unchanged);
+        let with = in_force();
+        assert_ne!(with, without, "it is in force");
+
+        let none = Underlays::pinned().expect("read").without(Slot::from_index(0).expect("a slot"));
+        Changed::to(&none).expect("loaded").put_in_force().expect("in force");
+        assert_eq!(in_force(), without);
+        Underlays::unload("gentle", None).expect("it is still there");
+        assert_eq!(slots(), Vec::<usize>::new());
+        drop(host);
+    });
+}
+
 /// A process that was killed while it replaced one leaves both.
 #[test]
 fn a_replacement_that_was_left_half_way_is_finished() {

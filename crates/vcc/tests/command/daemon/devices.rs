@@ -73,7 +73,7 @@ fn devices_of_one_guest_are_one_port() {
         // What is one port stays so while it is attached.
         place.write(apart);
         let output = place.vcc("policy apply").well();
-        assert!(output.contains("port2 is still one port with port"), "{output}");
+        assert!(output.contains("port2 still shares the port of port and its rules"), "{output}");
         place.vcc("detach --now port2").well();
         daemon.wait_for_log("port2: detached by hand");
         place.vcc("policy apply").well();
@@ -82,7 +82,10 @@ fn devices_of_one_guest_are_one_port() {
         });
         place.write(&together);
         let output = place.vcc("policy apply").well();
-        assert!(output.contains("port2 is not one port with port"), "{output}");
+        assert!(
+            output.contains("port2 and port belong to the guest web, but are separate ports"),
+            "{output}"
+        );
         exchange(&mut one, &mut other);
     });
 }
@@ -329,6 +332,35 @@ fn what_drains_by_hand_is_a_port_again_by_a_reload_or_off() {
         daemon.wait_for_log("port: detached by hand; a reload attaches it again");
         daemon.signal(libc::SIGHUP);
         daemon.wait_for_log("port: attached, port 0");
+    });
+}
+
+#[test]
+fn what_drains_by_hand_continues_to_when_another_device_is_renamed() {
+    on_a_host(|| {
+        let text = format!("{POLICY}[[ports]]\ndevice = \"blue*\"\ntenant = \"blue\"\n");
+        let place = Place::new("drains-on", &text);
+        let guest = guest();
+        let daemon = place.run();
+        daemon.is_ready();
+        ip("link add port1 type veth peer name guest1");
+        daemon.wait_for_log("port1: attached");
+        let _talk = connect(&guest);
+        assert_eq!(vcc("detach port").code, 0);
+        let drains = || {
+            let ports = place.status()["ports"].take();
+            let port = ports.as_array().into_iter().flatten().find(|it| it["device"] == "port");
+            port.is_some_and(|it| it["draining"] == true)
+        };
+        eventually("it drains", drains);
+        ip("link set port1 name blue1");
+        daemon.wait_for_log("blue1 was renamed; its name was port1");
+        eventually("the rules of the other", || {
+            place.status()["ports"].to_string().contains("\"blue\"")
+        });
+        assert!(drains());
+        daemon.signal(libc::SIGHUP);
+        daemon.wait_for_log("port: no longer draining");
     });
 }
 

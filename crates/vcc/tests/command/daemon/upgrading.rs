@@ -158,6 +158,25 @@ fn a_port_of_this_version_gets_its_programs() {
     });
 }
 
+/// As on a host whose guests are all off during the upgrade.
+#[test]
+fn a_policy_without_ports_does_not_outlive_its_version() {
+    on_a_host(|| {
+        let place =
+            Place::new("idle", "[[ports]]\ndevice = \"none*\"\n[default]\nunderlay = \"dctcp\"\n");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        daemon.kill();
+        Host::make_foreign(true).expect("foreign");
+        let mut daemon = place.run();
+        daemon.is_ready();
+        daemon.kill();
+        Host::make_foreign(true).expect("foreign");
+        ip("link add port1 type veth peer name guest1");
+        vcc("attach port1").well();
+    });
+}
+
 /// A process that was killed when it had moved some ports, or when only its own pins were left to remove.
 #[test]
 fn what_was_begun_is_ended() {
@@ -194,8 +213,10 @@ fn what_cannot_be_understood_is_not_touched() {
         fs::remove_file("/sys/fs/bpf/vcc/host/flows").expect("removed");
         let complaint = place.vcc("run --config FILE").complaint(1);
         assert!(complaint.contains("do not describe where their `flows` is"), "{complaint}");
-        assert!(complaint.contains("`vcc detach --all --wait`"), "{complaint}");
+        assert!(complaint.contains("`vcc detach --now --all`"), "{complaint}");
         assert!(pins().contains(&port));
+        vcc("detach --now --all").well();
+        place.run().is_ready();
     });
 }
 
