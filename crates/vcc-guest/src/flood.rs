@@ -1,6 +1,7 @@
 //! vFlood's congestion control in this guest: registered, the default, and removed again.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,12 @@ use crate::list::LEASED_FLOOD;
 use crate::module::{Module, Presence, Unloading};
 use crate::pins::{Found, Pins};
 use crate::{Error, Result, find};
+
+fn open(channel: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options.open(channel)
+}
 
 #[cfg(test)]
 mod tests;
@@ -185,15 +192,17 @@ impl Flood {
         report: impl FnMut(Heard),
     ) -> Result<()> {
         let reports = Reports::open(&self.pins.leases(), &self.pins.flows())?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-        channel::follow(reports, || options.open(channel), stop, report).map_err(
-            |error| match error {
-                FollowError::Open(source) => Error::Channel { path: channel.into(), source },
-                FollowError::Wait(error) => Error::Follow { why: error.to_string() },
-                FollowError::Here(error) => error,
-            },
-        )
+        channel::follow(reports, || open(channel), stop, report).map_err(|error| match error {
+            FollowError::Open(source) => Error::Channel { path: channel.into(), source },
+            FollowError::Wait(error) => Error::Follow { why: error.to_string() },
+            FollowError::Here(error) => error,
+        })
+    }
+
+    /// # Errors
+    /// The channel is not there, or another process follows it.
+    pub fn require_channel(channel: &Path) -> Result<()> {
+        open(channel).map(drop).map_err(|source| Error::Channel { path: channel.into(), source })
     }
 
     /// Makes the default before the default again, and unregisters it. Connections keep it to their end.

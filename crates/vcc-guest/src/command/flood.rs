@@ -56,18 +56,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn follow(flood: &Flood, only_available: bool, channel: &Path) -> anyhow::Result<()> {
     let stop = Signals::block().context("cannot wait for signals")?;
+    // Before anything changes.
+    Flood::require_channel(channel)?;
     let installed = flood.install(Form::Leased, only_available)?;
     output::say(&report(&installed, only_available));
     let path = channel.display();
     output::say(&format!("its window is NewReno's until the host reports on {path}\n"));
-    flood.follow(channel, &stop, |heard| match heard {
+    let followed = flood.follow(channel, &stop, |heard| match heard {
         Heard::Up => output::say(&format!("the host reports on {path}\n")),
         Heard::Down { why, malformed, repaired_losses } => output::complain(&format!(
             "{path}: {why} ({malformed} malformed messages so far, and {repaired_losses} losses that the host has \
              repaired); the window of all connections is NewReno's until the host reports again"
         )),
-    })?;
-    remove::run_on(flood)
+    });
+    let removed = remove::run_on(flood);
+    followed?;
+    removed
 }
 
 fn report(installed: &Installed, only_available: bool) -> String {

@@ -325,6 +325,8 @@ fn a_channel_that_does_not_exist_is_named() {
         let path = guest.path("org.vcc.flood");
         let error = flood.follow(&path, &stop, |_| {}).expect_err("no device").to_string();
         assert!(error.contains("org.vcc.flood") && error.contains("virtserialport"), "{error}");
+        let before = Flood::require_channel(&path).expect_err("no device").to_string();
+        assert_eq!(before, error);
         flood.remove().expect("removed");
     });
 }
