@@ -36,7 +36,8 @@ pub(crate) struct Pcapng {
     is_big_endian: bool,
     /// The interfaces of the section, by their numbers; None for one that is left out.
     section: Vec<Option<Described>>,
-    links: Vec<Link>,
+    /// The name in the file, and the link, of each interface in the list of the file.
+    known: Vec<(String, Link)>,
     reported: Vec<What>,
 }
 
@@ -58,8 +59,8 @@ enum Found {
 
 impl Pcapng {
     pub(crate) fn begin(begun: Vec<u8>) -> Self {
-        let (section, links, reported) = Default::default();
-        Self { begun, is_big_endian: false, section, links, reported }
+        let (section, known, reported) = Default::default();
+        Self { begun, is_big_endian: false, section, known, reported }
     }
 
     /// The next packet; None at the end. `bytes` receives its block.
@@ -152,7 +153,9 @@ impl Pcapng {
         Ok(Found::Nothing)
     }
 
-    /// An interface that an earlier section has under the same name is the same.
+    /// An interface that an earlier section has under the same name is the same. Two of one section are
+    /// two devices, perhaps of different network namespaces; but the sides of ports are found by their
+    /// names, which repeat where recordings were joined.
     fn describe(
         &mut self,
         block: &InterfaceDescriptionBlock,
@@ -167,17 +170,24 @@ impl Pcapng {
         let raw = block.if_tsresol;
         let resolution = Resolution::new(raw, self.offset_s(block))
             .ok_or_else(|| What::Resolution { interface: interface.clone(), raw })?;
-        let is_same = |(known, of): (&Interface, &Link)| known.name == interface && *of == link;
         let is_of_port = PortSide::from_name(&interface).is_some();
-        let known = interfaces.iter().zip(&self.links).position(is_same);
+        let is_here =
+            |index| self.section.iter().flatten().any(|described| described.interface == index);
+        let known = self.known.iter().enumerate().position(|(index, (name, of))| {
+            *name == interface && *of == link && (is_of_port || !is_here(index))
+        });
         let index = match known {
             Some(index) => index,
             None if interfaces.len() >= INTERFACES_MAX => {
                 return Err(What::Interfaces(INTERFACES_MAX));
             }
             None => {
-                interfaces.push(Interface { name: interface });
-                self.links.push(link);
+                let repeats = self.known.iter().any(|(name, _)| *name == interface);
+                // Otherwise the rows of both would look the same.
+                let name =
+                    if repeats { format!("{interface} ({number})") } else { interface.clone() };
+                interfaces.push(Interface { name });
+                self.known.push((interface, link));
                 interfaces.len() - 1
             }
         };

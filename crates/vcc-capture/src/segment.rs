@@ -29,6 +29,30 @@ pub type Mac = [u8; MAC_BYTES];
 const FLAGS: u32 = 0xfff;
 /// In IPv4's TOS, or the traffic class.
 const ECN: u8 = 3;
+/// In the IP header.
+const IPV4_LENGTH_AT: usize = 2;
+const IPV6_LENGTH_AT: usize = 4;
+
+/// Where the IP header begins, behind a VLAN tag if the frame has one.
+pub(crate) fn ip_at(frame: &[u8]) -> usize {
+    let is_tagged = read_u16(frame, ETHERNET_BYTES - 2) == ETHERTYPE_VLAN;
+    ETHERNET_BYTES + if is_tagged { VLAN_TAG_BYTES } else { 0 }
+}
+
+/// Where the payload ends: at IP's length, because Ethernet pads short frames. A super-segment above
+/// 64 KiB has the length 0, and ends with its frame.
+pub(crate) fn payload_end(frame: &[u8], header: &TcpHeader) -> usize {
+    let at = ip_at(frame);
+    let (length_at, before) = match header.is_ipv6 {
+        false => (IPV4_LENGTH_AT, 0),
+        true => (IPV6_LENGTH_AT, IPV6_BYTES),
+    };
+    let end = match read_u16(frame, at + length_at) {
+        0 => frame.len(),
+        length => at + before + usize::from(length),
+    };
+    end.clamp(header.end, frame.len().max(header.end))
+}
 
 impl Segment {
     /// Of a frame with this TCP header.
@@ -36,7 +60,7 @@ impl Segment {
         let bytes = &frame.bytes;
         let is_tagged = read_u16(bytes, ETHERNET_BYTES - 2) == ETHERTYPE_VLAN;
         let vlan = is_tagged.then(|| read_u16(bytes, ETHERNET_BYTES) & VLAN_ID_MASK);
-        let ip_at = ETHERNET_BYTES + if is_tagged { VLAN_TAG_BYTES } else { 0 };
+        let ip_at = ip_at(bytes);
         let address = |v4_at, v6_at| match header.is_ipv6 {
             false => IpAddr::V4(Ipv4Addr::from_bits(read_u32(bytes, ip_at + v4_at))),
             true => {
@@ -55,7 +79,7 @@ impl Segment {
             seq: read_u32(bytes, header.at + TCP_SEQ_AT),
             ack: read_u32(bytes, header.at + TCP_ACK_AT),
             flags,
-            payload_bytes: bytes.len().saturating_sub(header.end) as u32,
+            payload_bytes: (payload_end(bytes, header) - header.end) as u32,
             ip_ecn: match header.is_ipv6 {
                 false => bytes[ip_at + 1] & ECN,
                 // The traffic class lies across the first two bytes.

@@ -4,6 +4,7 @@ use vcc_domain::{Frame, TcpHeader};
 use vcc_net::wire::*;
 
 use crate::options::Options;
+use crate::segment::{ip_at, payload_end};
 
 pub(crate) const FIN: u16 = 0x001;
 pub(crate) const SYN: u16 = 0x002;
@@ -15,11 +16,9 @@ pub(crate) const ECE: u16 = 0x040;
 pub(crate) const CWR: u16 = 0x080;
 pub(crate) const AE: u16 = 0x100;
 
-const IPV4_LENGTH_AT: usize = 2;
 const IPV4_ID_AT: usize = 4;
 const IPV4_FRAGMENT_AT: usize = 6;
 const IPV4_TTL_AT: usize = 8;
-const IPV6_LENGTH_AT: usize = 4;
 const IPV6_HOPS_AT: usize = 7;
 
 /// The fields of the IP header that neither find the connection nor follow from the others.
@@ -65,11 +64,11 @@ impl Captured {
     pub(crate) fn read(frame: &Frame, header: &TcpHeader, captured_bytes: usize) -> Self {
         let bytes = &frame.bytes;
         let ip_at = ip_at(bytes);
-        let (ip, end) = match header.is_ipv6 {
+        let ip = match header.is_ipv6 {
             false => ipv4(bytes, ip_at, header.at),
             true => ipv6(bytes, ip_at, header.at),
         };
-        let end = end.clamp(header.end, bytes.len().max(header.end));
+        let end = payload_end(bytes, header);
         let tcp = &bytes[header.at..];
         let word = read_u16(tcp, TCP_OFFSET_FLAGS_AT);
         let options = Options::read(frame, header);
@@ -116,42 +115,28 @@ impl Captured {
     }
 }
 
-fn ip_at(bytes: &[u8]) -> usize {
-    let is_tagged = read_u16(bytes, ETHERNET_BYTES - 2) == ETHERTYPE_VLAN;
-    ETHERNET_BYTES + if is_tagged { VLAN_TAG_BYTES } else { 0 }
-}
-
-/// Its fields, and where the packet ends. A super-segment above 64 KiB has the length 0.
-fn ipv4(bytes: &[u8], at: usize, tcp_at: usize) -> (IpFields, usize) {
+fn ipv4(bytes: &[u8], at: usize, tcp_at: usize) -> IpFields {
     let ip = &bytes[at..];
-    let fields = IpFields {
+    IpFields {
         traffic_class: ip[1],
         hops: ip[IPV4_TTL_AT],
         flow_label: 0,
         dont_fragment: read_u16(ip, IPV4_FRAGMENT_AT) & IPV4_DONT_FRAGMENT != 0,
         ipv4_id: Some(read_u16(ip, IPV4_ID_AT)),
         more: bytes[at + IPV4_BYTES..tcp_at].to_vec(),
-    };
-    match read_u16(ip, IPV4_LENGTH_AT) {
-        0 => (fields, bytes.len()),
-        length => (fields, at + usize::from(length)),
     }
 }
 
-fn ipv6(bytes: &[u8], at: usize, tcp_at: usize) -> (IpFields, usize) {
+fn ipv6(bytes: &[u8], at: usize, tcp_at: usize) -> IpFields {
     let ip = &bytes[at..];
     let first = read_u32(ip, 0);
-    let fields = IpFields {
+    IpFields {
         traffic_class: (first >> 20) as u8,
         hops: ip[IPV6_HOPS_AT],
         flow_label: first & 0xf_ffff,
         dont_fragment: true,
         ipv4_id: None,
         more: bytes[at + IPV6_BYTES..tcp_at].to_vec(),
-    };
-    match read_u16(ip, IPV6_LENGTH_AT) {
-        0 => (fields, bytes.len()),
-        length => (fields, at + IPV6_BYTES + usize::from(length)),
     }
 }
 

@@ -103,6 +103,24 @@ fn a_connection_without_its_syn_is_joined() {
     }
 }
 
+/// Padding is not the data that shows whether a connection uses ECN.
+#[test]
+fn a_padded_ack_joins_nothing() {
+    let mut packets = talk_at(40_000, 0).split_off(2);
+    for (_, packet) in &mut packets {
+        if !packet.payload.is_empty() {
+            packet.traffic_class = 2;
+        } else if packet.from == end(PEER) {
+            packet.flags |= sys::TCP_ECE as u16;
+        }
+    }
+    assert!(packets[0].1.payload.is_empty());
+    packets[0].1.padding = vec![0; 6];
+    let seen = read(&packets, 9, None);
+    let [joined] = &seen.connections[..] else { panic!("one connection") };
+    assert!(joined.life.is_joined && joined.state.marks > 0);
+}
+
 #[test]
 fn an_end_without_its_connection_is_counted_alone() {
     let mut packets = talk_at(40_000, 0);

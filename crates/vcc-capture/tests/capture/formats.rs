@@ -1,7 +1,7 @@
 //! Every format and link type shows the connection that a port sees when it is fed the same frames.
 
 use vcc_capture::testing::{EPOCH_NS, Pcapng, Style, Timed, frames, pcap, talk};
-use vcc_capture::{Place, Tunnel};
+use vcc_capture::{Capture, Packet, Place, Tunnel};
 use vcc_engine::FlowKey;
 use vcc_frames::TunnelHeader;
 
@@ -38,6 +38,25 @@ fn packets_are_cut() {
     // The SYNs, which are the only segments with options, are cut within these.
     let seen = read_well(&pcap(style(54), ETHERNET, &frames));
     assert_eq!((seen.cut, seen.connections.len(), seen.unopened), (2, 1, 1));
+}
+
+/// Ethernet has no frame below 60 bytes, and the bytes behind IP's length are no payload.
+#[test]
+fn short_frames_are_padded() {
+    for is_ipv6 in [false, true] {
+        let ends = ends(is_ipv6);
+        let mut packets = talk(ends[0], ends[1]);
+        packets.retain(|(_, packet)| packet.flags & vcc_frames::wire::SYN == 0);
+        let plain = read_well(&pcap(Style::default(), ETHERNET, &frames(&packets)));
+        let is_empty = |packet: &vcc_frames::Packet| packet.payload.is_empty();
+        for (_, packet) in packets.iter_mut().filter(|(_, packet)| is_empty(packet)) {
+            packet.padding = vec![0; 6];
+        }
+        let padded = read_well(&pcap(Style::default(), ETHERNET, &frames(&packets)));
+        let [plain, padded] = [&plain, &padded].map(only);
+        assert!(padded.state.0 == plain.state.0, "another state with padding");
+        assert_eq!(padded.life, plain.life);
+    }
 }
 
 /// The packets of an Ethernet frame's connection with other headers in front.
@@ -100,6 +119,34 @@ fn pcapng_with_two_interfaces() {
         assert_eq!(second.state.retransmissions, 1);
         assert_eq!(second.state.srtt_us(), direct.srtt_us());
     }
+}
+
+/// Devices in different network namespaces may have the same name.
+#[test]
+fn interfaces_of_one_name_are_two_places() {
+    let ends = ends(false);
+    let frames = frames(&talk(ends[0], ends[1]));
+    let direct = directly(&frames, ends, None);
+    let mut file = Pcapng::new(Style::default());
+    let (before, behind) = frames.split_at(20);
+    for (part, is_first) in [(before, true), (behind, false)] {
+        // Each continues in the next section.
+        if !is_first {
+            file.section(Style::default());
+        }
+        (0..2).for_each(|_| file.interface(1, "tap0", 6, 0));
+        for (time_ns, frame) in part {
+            (0..2).for_each(|interface| file.packet(interface, time_ns / 1000, frame));
+        }
+    }
+    let seen = read_well(&file.file);
+    let [first, second] = &seen.connections[..] else { panic!("a connection at each") };
+    assert_same(first, &direct);
+    assert_same(second, &direct);
+    let mut capture = Capture::open(&file.file[..]).expect("a capture");
+    while capture.next(&mut Packet::default()).expect("readable") {}
+    let names: Vec<_> = capture.interfaces().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["tap0", "tap0 (1)"]);
 }
 
 #[test]

@@ -91,8 +91,8 @@ pub fn files(files: &[Outcome]) -> String {
         }
         line(
             seen.unopened,
-            "connections without a SYN in the file: their windows are unknown, and without a SYN-ACK, the end with \
-             the larger port counts as the opener",
+            "connections without a SYN in the file: their windows are unknown; without a SYN-ACK, the end with the \
+             larger port is taken for the opener",
         );
         line(seen.left_out, "connections left out: --max-flows has the limit");
         line(seen.others, "left out: segments where --guest names neither end");
@@ -144,8 +144,7 @@ fn vantage_text(vantage: &Vantage) -> String {
         Point::Peer => "at the peer, so round-trip times and losses on the path do not show",
     };
     format!(
-        "captured {place}: {:.0} % of the handshake's round trip is on the guest's side, by {}, of which \
-         {agreeing} agree\n",
+        "captured {place}: {:.0} % of the handshake's round trip is on the guest's side ({agreeing} of {} agree)\n",
         guest_part * 100.0,
         counted(*shown_by as u64, "connection"),
     )

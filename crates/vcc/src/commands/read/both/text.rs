@@ -85,7 +85,7 @@ fn meaning(change: Change) -> String {
     let meaning = match change {
         Change::WindowLowered => "windows lowered toward the guest",
         Change::WindowRaised => {
-            "windows raised toward the guest: only a port under hold shows more than the receiver's window"
+            "windows raised toward the guest: only a port under hold or split shows more than the receiver's window"
         }
         Change::WindowUnscaled => {
             "windows changed toward the guest, by unknown scales: the handshake is not in both files"
