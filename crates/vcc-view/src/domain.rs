@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
@@ -53,7 +54,13 @@ pub struct DomainPort {
 impl DomainPort {
     /// All that answer, by name.
     pub fn list() -> Vec<Self> {
-        taps().iter().filter_map(|tap| Self::find(tap)).collect()
+        let taps = taps();
+        // One that hangs keeps no other waiting.
+        thread::scope(|scope| {
+            let find = |tap| scope.spawn(move || Self::find(tap));
+            let asked: Vec<_> = taps.iter().map(String::as_str).map(find).collect();
+            asked.into_iter().filter_map(|it| it.join().expect("no panic")).collect()
+        })
     }
 
     /// None without a process of this name.

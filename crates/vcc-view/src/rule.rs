@@ -9,7 +9,7 @@ use vcc_port::{Error, RuleInForce, RuleTotals, Rules, SharedPolicy};
 use crate::rates::Counts;
 use crate::sums::Sums;
 
-/// The kernel's totals of a rule since its edition came into force.
+/// Totals of a rule: the kernel's since its edition came into force, or a process's since it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     /// Connections under the rule, live ones included.
@@ -30,7 +30,10 @@ pub struct RuleView {
     pub name: Arc<str>,
     pub mode: String,
     pub underlay: String,
+    /// In the kernel.
     pub ended: Totals,
+    /// In processes of `vcc domain`, by their taps; since each process began.
+    pub in_domains: Vec<(String, Totals)>,
     /// The connections that came under it: those of the kernel, or since the daemon started.
     pub connections: u64,
     /// Of its connections.
@@ -115,30 +118,27 @@ fn view(name: &Arc<str>, rule: &RuleInForce, totals: RuleTotals) -> RuleView {
         mode: mode_name(rule.params.0.mode),
         underlay: underlay_name(rule.params.0.underlay),
         ended: totals.into(),
+        in_domains: Vec::new(),
         connections: totals.connections,
         sums: Sums::default(),
     }
 }
 
 /// Adds the rules of a port of `vcc domain`. Its connections are those of the rule of that name.
-pub(crate) fn add_rules_of_domain(status: &Status, views: &mut Vec<RuleView>) {
+pub(crate) fn add_rules_of_domain(tap: &str, status: &Status, views: &mut Vec<RuleView>) {
     for (rule, totals) in &status.rules {
         let sys::vcc_rule_totals { connections, marks, reductions, retransmissions, drops } =
             *totals;
         let totals = RuleTotals { connections, marks, reductions, retransmissions, drops };
-        match views.iter_mut().find(|view| *view.name == *rule.name) {
-            Some(view) => {
-                let more = Totals::from(totals);
-                view.connections += more.connections;
-                view.ended.connections += more.connections;
-                view.ended.counts += more.counts;
-            }
-            None => {
-                let name = Arc::from(rule.name.as_str());
-                let rule = RuleInForce { name: rule.name.clone(), params: rule.params };
-                views.push(view(&name, &rule, totals));
-            }
-        }
+        let found = views.iter().position(|view| *view.name == *rule.name);
+        let at = found.unwrap_or_else(|| {
+            let name = Arc::from(rule.name.as_str());
+            let rule = RuleInForce { name: rule.name.clone(), params: rule.params };
+            views.push(view(&name, &rule, RuleTotals::default()));
+            views.len() - 1
+        });
+        views[at].connections += connections;
+        views[at].in_domains.push((tap.to_owned(), totals.into()));
     }
 }
 

@@ -111,7 +111,7 @@ impl Source {
     pub fn add_rules(&self, views: &mut Vec<RuleView>) {
         let Self::Domain(port) = self else { return };
         if let Ok(status) = &port.status {
-            add_rules_of_domain(status, views);
+            add_rules_of_domain(&port.name, status, views);
         }
     }
 

@@ -92,6 +92,7 @@ pub fn rule(name: &str) -> RuleView {
         mode: "enforce".into(),
         underlay: "dctcp".into(),
         ended: Totals::default(),
+        in_domains: Vec::new(),
         connections: 0,
         sums: Sums::default(),
     }

@@ -154,6 +154,7 @@ fn of_rules(second: u64, rules: &[(&str, &str, &str)]) -> Snapshot {
             name: (*name).into(),
             mode: (*mode).into(),
             underlay: (*underlay).into(),
+            in_domains: Vec::new(),
             ended: Totals {
                 connections: 200 + second / weight,
                 counts: Counts {

@@ -4,6 +4,9 @@
 //! begin at zero with each edition. A connection that continues under the next edition keeps its
 //! counts. The total of a rule is therefore the kernel's sum plus the counts of live connections,
 //! less the counts that these had when they came under the edition.
+//!
+//! A process of `vcc domain` does so, too, but its sums outlive editions, and end with it. What they
+//! grow by is therefore added up here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +21,8 @@ pub struct Accounts {
     /// None before the first snapshot.
     epoch: Option<u32>,
     rules: HashMap<Arc<str>, Account>,
+    /// The last sums of domains, by rule and tap. A process may not answer for a while.
+    domains: HashMap<(Arc<str>, String), Sums>,
 }
 
 /// Connections, and the four counts.
@@ -29,6 +34,8 @@ struct Account {
     floor: Sums,
     live: Counts,
     shown: Sums,
+    /// What the sums of domains have grown by since the first snapshot.
+    of_domains: Sums,
 }
 
 impl Accounts {
@@ -39,7 +46,7 @@ impl Accounts {
             let mut account = self.rules.get(&rule.name).copied().unwrap_or_default();
             account.live = Counts::default();
             if is_new_edition {
-                account.floor = account.shown;
+                account.floor = zip(account.shown, account.of_domains, |sum, part| sum - part);
             }
             next.insert(rule.name.clone(), account);
         }
@@ -52,6 +59,7 @@ impl Accounts {
         epoch: u32,
         flow: &FlowView,
         before: Option<&Seen>,
+        is_of_kernel: bool,
     ) -> Option<(u32, Counts)> {
         let accounted = before.and_then(|before| before.accounted);
         let account = flow.rule.as_ref().filter(|_| flow.is_current);
@@ -61,7 +69,9 @@ impl Accounts {
         let counts = Counts::from_state(&flow.state);
         account.live += counts;
         if let Some((_, brought)) = accounted.filter(|(edition, _)| *edition != epoch) {
-            account.floor = zip(account.floor, sums(1, brought), |floor, brought| floor - brought);
+            // The kernel counts a connection again that comes under its next edition.
+            let brought = sums(is_of_kernel.into(), brought);
+            account.floor = zip(account.floor, brought, |floor, brought| floor - brought);
         }
         Some((epoch, counts))
     }
@@ -70,6 +80,7 @@ impl Accounts {
     pub fn close(&mut self, snapshot: &Snapshot) -> Vec<Totals> {
         let is_first = self.epoch.is_none();
         self.epoch = Some(snapshot.epoch);
+        self.add_domains(snapshot, is_first);
         let total = |rule: &RuleView| {
             let account = self.rules.get_mut(&rule.name)?;
             let mut counts = rule.ended.counts;
@@ -79,11 +90,33 @@ impl Accounts {
                 account.floor = kernel.map(|sum| -sum);
             }
             let now = zip(account.floor, kernel, |floor, sum| floor + sum);
+            let now = zip(now, account.of_domains, |sum, part| sum + part);
             // A connection that ends during the reading may be missing from both sums.
             account.shown = zip(account.shown, now, i64::max);
             Some(totals(account.shown))
         };
         snapshot.rules.iter().map(total).map(Option::unwrap_or_default).collect()
+    }
+}
+
+impl Accounts {
+    fn add_domains(&mut self, snapshot: &Snapshot, is_first: bool) {
+        self.domains.retain(|(rule, _), _| self.rules.contains_key(rule));
+        for rule in &snapshot.rules {
+            let Some(account) = self.rules.get_mut(&rule.name) else { continue };
+            for (tap, totals) in &rule.in_domains {
+                let key = (rule.name.clone(), tap.clone());
+                let now = sums(totals.connections, totals.counts);
+                // Another process began at zero.
+                let is_same = |last: &&Sums| last.iter().zip(now).all(|(last, now)| *last <= now);
+                let last = self.domains.get(&key).filter(is_same).copied().unwrap_or_default();
+                if !is_first {
+                    let grown = zip(now, last, |now, last| now - last);
+                    account.of_domains = zip(account.of_domains, grown, |sum, more| sum + more);
+                }
+                self.domains.insert(key, now);
+            }
+        }
     }
 }
 

@@ -86,7 +86,9 @@ impl Ledger {
             // A connection that has counted less is another one between the same ends.
             let goes_on = |seen: &Seen| counted.counts.since(seen.counted.counts).is_some();
             let before = self.flows.remove(&id).filter(goes_on);
-            let accounted = self.accounts.count(snapshot.epoch, flow, before.as_ref());
+            let is_of_kernel = snapshot.ports[flow.port_index].index.is_some();
+            let accounted =
+                self.accounts.count(snapshot.epoch, flow, before.as_ref(), is_of_kernel);
             let mut seen = Seen::new(counted, accounted, now);
             if let Some(before) = before
                 && let Some(growth) = counted.since(&before.counted, elapsed)

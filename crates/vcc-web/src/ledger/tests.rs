@@ -156,6 +156,30 @@ fn a_rule_that_a_reload_brings_has_what_came_since() {
     assert_eq!(host.totals(), (0, 3));
 }
 
+/// The sums of `vcc domain` continue over the daemon's editions, and end with their process.
+#[test]
+fn a_domain_s_sums_are_counted_once_over_reloads_and_restarts() {
+    let mut host = Host::new();
+    let totals =
+        |connections, marks| Totals { connections, counts: Counts { marks, ..Counts::default() } };
+    let of = |connections, marks| vec![("tap1".to_owned(), totals(connections, marks))];
+    host.snapshot.rules[0].in_domains = of(3, 1000);
+    assert_eq!(host.totals(), (0, 0), "what was before");
+    host.snapshot.rules[0].in_domains = of(4, 1050);
+    assert_eq!(host.totals(), (1, 50));
+    for _ in 0..3 {
+        host.reload();
+        assert_eq!(host.totals(), (1, 50));
+    }
+    host.snapshot.rules[0].in_domains = of(1, 7);
+    assert_eq!(host.totals(), (2, 57), "it began anew");
+    // It does not answer for a moment.
+    host.snapshot.rules[0].in_domains.clear();
+    assert_eq!(host.totals(), (2, 57));
+    host.snapshot.rules[0].in_domains = of(1, 8);
+    assert_eq!(host.totals(), (2, 58));
+}
+
 #[test]
 fn acknowledged_bytes_are_counted_over_the_wrap() {
     let mut host = Host::new();
