@@ -19,7 +19,7 @@ const PROBE_SEGMENTS: u32 = 100;
 /// All connections are forgotten within it, once they have ended.
 const FORGOTTEN_WITHIN: Duration = Duration::from_secs(120);
 
-/// What reading, ruling and forgetting a million connections takes
+/// The time to read a million connections, judge them by new rules, and forget them
 ///
 /// In namespaces of their own, at ports under a policy: `vcc flows --json` with and without a
 /// filter, a policy applied while segments pass, and all connections reset at once.

@@ -14,12 +14,12 @@ use super::Origin;
 use bed::Bed;
 use figures::{Pair, Round};
 
-/// What a flood of SYNs at one port does to connections at others
+/// The effect of a flood of SYNs at one port on connections at others
 ///
 /// Three guests in namespaces of their own. One sends SYNs, a quarter of which are answered and a
 /// quarter refused, while the two others transfer data and open connections: at a rate that leaves
-/// CPUs idle, and as fast as they can. Turns with the flood and without take turns, at ports and
-/// without vcc; ratios are of neighbouring turns.
+/// CPUs idle, and as fast as they can. Runs alternate with and without the flood, and with and
+/// without vcc; ratios compare adjacent runs.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// SYNs a minute

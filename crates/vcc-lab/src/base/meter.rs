@@ -30,14 +30,12 @@ pub struct Usage {
     /// Of it: this process's own threads, with the softirqs that ran in them, and the kernel's
     /// softirq threads.
     pub own_s: f64,
-    /// The part of it used by processes other than this run.
+    /// The part of it used by processes other than this run: at most what is not `own_s`.
     pub strangers_s: f64,
 }
 
 impl Usage {
-    /// What the run took of the machine, up to 1: all that is not idle and not a stranger's. Below
-    /// 0 where strangers took all: their times are read one by one, so a child that ends meanwhile
-    /// may count too late.
+    /// What the run took of the machine, 0 to 1: all that is not idle and not a stranger's.
     pub fn share(&self) -> f64 {
         self.seconds() / self.capacity_s
     }
@@ -88,12 +86,12 @@ impl Reading {
         // that may well beat with the traffic: so what is not idle is busy.
         let unused_s =
             seconds(self.idle_ns, later.idle_ns) + seconds(self.steal_ns, later.steal_ns);
-        Usage {
-            capacity_s,
-            busy_s: (capacity_s - unused_s).max(0.0),
-            own_s: seconds(self.own_ns, later.own_ns),
-            strangers_s: seconds(self.strangers_ns, later.strangers_ns),
-        }
+        let busy_s = (capacity_s - unused_s).max(0.0);
+        let own_s = seconds(self.own_ns, later.own_ns);
+        // Strangers are read one by one, after the machine: they may have ticks that it had not yet.
+        let others_s = (busy_s - own_s).max(0.0);
+        let strangers_s = seconds(self.strangers_ns, later.strangers_ns).min(others_s);
+        Usage { capacity_s, busy_s, own_s, strangers_s }
     }
 }
 
@@ -235,6 +233,22 @@ mod tests {
         let expected = Usage { capacity_s: 20.0, busy_s: 7.0, own_s: 2.0, strangers_s: 4.0 };
         assert_eq!(usage, expected);
         assert_eq!((usage.seconds(), usage.share()), (3.0, 0.15));
+    }
+
+    /// The processes are read later than the machine.
+    #[test]
+    fn strangers_take_no_more_than_the_machine_and_this_process_leave() {
+        let start =
+            Reading { at_ns: 0, cpus: 2, idle_ns: 0, steal_ns: 0, own_ns: 0, strangers_ns: 0 };
+        let busy = Reading {
+            at_ns: 1_000_000_000,
+            own_ns: 500_000_000,
+            strangers_ns: 1_700_000_000,
+            ..start
+        };
+        assert_eq!(start.until(&busy).strangers_s, 1.5);
+        let alone = Reading { idle_ns: 1_600_000_000, ..busy };
+        assert_eq!(start.until(&alone).strangers_s, 0.0);
     }
 
     /// CPU time that the test itself uses is attributed to it.

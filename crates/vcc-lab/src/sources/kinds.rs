@@ -54,12 +54,12 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "machines",
         crates: &["vcc-domain", "vcc-port", "vcc-qemu", "vcc-traffic", "vcc-vcpu", "vcc-vhost"],
-        parts: &[GUEST_CONTROLS, RESULTS, RUNS, DOMAIN, MACHINES],
+        parts: &[GUEST_CONTROLS, RESULTS, RUNS, DOMAIN, METER, MACHINES],
     },
     Kind {
         name: "wire",
         crates: &["vcc-port", "vcc-traffic"],
-        parts: &[RESULTS, RUNS, SCENARIO, TRANSLATION, LIVE, WIRE],
+        parts: &[RESULTS, RUNS, SCENARIO, TRANSLATION, LIVE, METER, WIRE],
     },
     bench("bench-connections", &["vcc-port"], &[MEASURE]),
     bench("bench-datapath", &["vcc-port"], &[MEASURE]),
@@ -97,6 +97,8 @@ const TRANSLATION: Part = part("vcc-lab/translation", &["crates/vcc-lab/src/tran
 const CHEATS: Part = part("vcc-lab/cheats", &["crates/vcc-lab/src/cheats"]);
 const LIVE: Part = part("vcc-lab/live", &["crates/vcc-lab/src/backend/live"]);
 const VIRTUAL_TIME: Part = part("vcc-lab/virtual", &["crates/vcc-lab/src/backend/virtual_time"]);
+/// CPU use, of the run and of others.
+const METER: Part = part("vcc-lab/meter", &["crates/vcc-lab/src/base/meter.rs"]);
 const MACHINES: Part = part("vcc-lab/machines", &["crates/vcc-lab/src/machines"]);
 const WIRE: Part = part("vcc-lab/wire", &["crates/vcc-lab/src/wire"]);
 const BENCH_VIRTUAL: Part = part("vcc-lab/bench", &["crates/vcc-lab/src/bench"]);

@@ -21,13 +21,13 @@ use measurement::{Confirmed, End, Runner};
 
 /// Measure again what is older than the code that it depends on
 ///
-/// In the root of a checkout of vcc. A figure of results/data names the sources that it depends on,
-/// and is stale once any of them differs from those of this vcc-lab; comments, tests and wording are
-/// no difference. Renews stale figures and measures experiments and benchmarks that have none, one
-/// after another, shortest first, and records each at once. So it can be interrupted at any time:
-/// only the measurement that was running is lost, and the next call continues with it.
+/// Run it in the root of a checkout of vcc. Each record in results/data names the sources that it
+/// depends on. It is stale if one of them has changed since, except in comments, tests or wording. This
+/// renews stale records and measures experiments and benchmarks without one, one after another, shortest
+/// first, and records each at once. It can be interrupted at any time: only the measurement that was
+/// running is lost, and the next call continues with it.
 ///
-/// Of a record in virtual time, the first run of each case is repeated first: if its frames and figures
+/// For a record in virtual time, it first repeats the first run of each case: if its frames and figures
 /// are the same, newer code has changed nothing, and the record is confirmed instead of measured again.
 ///
 /// Each is measured by the command that its record names, or without options if there is no record.
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
 
-    /// None of this name; likewise
+    /// Skip experiments and benchmarks of this name; takes the same patterns as --only
     #[arg(long, value_name = "PATTERN")]
     except: Vec<String>,
 
