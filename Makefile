@@ -10,7 +10,7 @@ VCC_GUEST := $(TARGET_DIR)/release/vcc-guest
 .PHONY: help deps build build-lab guest-kernel pvtcp-kernel test demo prove fuzz verify renew bench deb release install uninstall fmt clean
 
 help:
-	@echo 'make demo     show the problem and the cure on live TCP, in about two minutes (root)'
+	@echo 'make demo     build the lab, then show the problem and the cure on live TCP: 3 to 6 minutes (root)'
 	@echo 'make build    build the commands $(VCC), $(VCC_LAB) and $(VCC_GUEST)'
 	@echo 'make guest-kernel  build the guest kernel for virtual time if missing (root, 4 minutes)'
 	@echo 'make pvtcp-kernel  build packages of a kernel with PVTCP for guests (root, hours; docs/pvtcp.md)'

@@ -4,6 +4,7 @@
 #
 #   VCC_HERE  for a binary of another architecture: a directory with one of the same name and sources that
 #             runs here, which writes man pages and completions
+#   DPKG_DEB_COMPRESSOR_TYPE, DPKG_DEB_COMPRESSOR_LEVEL  of dpkg-deb; default: xz, at its own level
 #
 # It does not use debhelper: scripts/install.sh provides the files, and little else is needed. The
 # build is reproducible: the same sources and binary give the same bytes.
@@ -68,5 +69,5 @@ date_all "$root"
 package=$output/${name}_${revision}_$architecture.deb
 # dpkg-deb sorts the members and uses SOURCE_DATE_EPOCH for the archive. One thread, because the
 # compressed blocks would depend on the number of CPUs.
-dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" "$package" >/dev/null
+dpkg-deb --root-owner-group --threads-max=1 "-Z${DPKG_DEB_COMPRESSOR_TYPE:-xz}" --build "$root" "$package" >/dev/null
 echo "$package"

@@ -3,6 +3,8 @@
 # `oci.sh ARCHIVE ARCHITECTURE=DIRECTORY...`. It needs neither Docker nor a registry, and equal
 # directories give equal bytes.
 #
+#   GZIP_LEVEL  how well layers are compressed; default: 9
+#
 # https://github.com/opencontainers/image-spec: image-layout.md, image-index.md, manifest.md, config.md.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -53,7 +55,7 @@ for image in "$@"; do
 	architecture=${image%%=*}
 	pack "$work/layer" "${image#*=}"
 	unpacked=$(digest_of "$work/layer")
-	gzip -9n "$work/layer"
+	gzip "-${GZIP_LEVEL:-9}n" "$work/layer"
 	layer=$(keep "$work/layer.gz" layer.v1.tar+gzip)
 	cat >"$work/config" <<-END
 		{"created":"$created","architecture":"$architecture","os":"linux","config":{"Entrypoint":["/usr/bin/vcc"],"Cmd":["run","--config","/etc/vcc/policy.toml"],"Labels":{$labels}},"rootfs":{"type":"layers","diff_ids":["sha256:$unpacked"]},"history":[{"created":"$created","comment":"vcc $version"}]}

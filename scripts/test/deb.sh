@@ -8,8 +8,8 @@ cd "$(dirname "$0")/../.."
 
 begin "${1-}" dpkg-deb dpkg-shlibdeps
 
-# No compression: it would take most of the time.
-export DPKG_DEB_COMPRESSOR_LEVEL=0
+# Little compression: it would take most of the time.
+export DPKG_DEB_COMPRESSOR_TYPE=gzip DPKG_DEB_COMPRESSOR_LEVEL=1
 package=$(packaged scripts/package-deb.sh "$binary")
 lab_package=$(packaged scripts/package-deb.sh "$binary-lab")
 guest_package=$(packaged scripts/package-deb.sh "$binary-guest")

@@ -28,6 +28,8 @@ strip -o "$binary" "$given"
 version=$("$binary" --version | cut -d ' ' -f 2)
 
 echo '-- image'
+# Little compression: it would take most of the time.
+export GZIP_LEVEL=1
 archive=$work/vcc.oci.tar
 scripts/release/rootfs.sh "$architecture" "$binary" "$work/root"
 scripts/release/oci.sh "$archive" "$architecture=$work/root" "other=$work/root"

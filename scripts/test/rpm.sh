@@ -53,7 +53,7 @@ list() {
 inside rpm --query --package --queryformat '[%{FILEMODES:perms} %{FILENAMES}\n]' /tmp/vcc.rpm |
 	sed -n 's/^-[^ ]* //p' | list >"$work/rpm-files"
 if command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null; then
-	deb=$(DPKG_DEB_COMPRESSOR_LEVEL=0 scripts/package-deb.sh "$binary" "$work/once")
+	deb=$(DPKG_DEB_COMPRESSOR_TYPE=none scripts/package-deb.sh "$binary" "$work/once")
 	dpkg-deb --fsys-tarfile "$deb" | tar --list | list >"$work/deb-files"
 	diff "$work/deb-files" "$work/rpm-files" || fail 'the RPM package has other files than the Debian package'
 fi
