@@ -38,7 +38,7 @@ impl fmt::Display for RuleCount {
 }
 
 impl Policy {
-    /// In the order of the file; the first that matches counts.
+    /// In the order of the file; the first match applies.
     pub fn ports(&self) -> &[PortSelector] {
         &self.ports
     }
@@ -84,7 +84,7 @@ impl Policy {
         self.rules.iter().any(|rule| enforces(rule) && rule.conditions.admits_port_of(port))
     }
 
-    /// In the order of the file; the first that matches counts. The default is the last.
+    /// In the order of the file; the first match applies. The default is the last.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }

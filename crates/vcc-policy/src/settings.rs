@@ -216,8 +216,9 @@ impl Settings {
         const DELAYS: &str = "delays";
         let delays = surface.setting(DELAYS, "false");
         let message = format!(
-            "{delays} mistakes the time for which a receiver delays its ACKs for the path's, which leads \
-             {underlay}"
+            "with {delays}, {underlay} counts the time for which a receiver delays its ACKs as delay of \
+             the path, and sends too slowly: set {}",
+            surface.setting(DELAYS, "true")
         );
         Some(Complaint { key: Key::named(DELAYS)?, severity: Severity::Warning, message })
     }

@@ -17,11 +17,11 @@ use crate::tunnels::Tunnels;
 table!(
     /// Which connections get which congestion control on the fabric.
     PolicyFile under "" {
-        /// The host's ports, and their tenants. The first that matches counts.
+        /// The host's ports, and their tenants. The first match applies.
         ports: Vec<Located<PortTable>>,
         /// Windows that connections share.
         pools: Vec<Located<PoolTable>>,
-        /// Connections and their treatment. The first that matches counts.
+        /// Connections and their treatment. The first match applies.
         rules: Vec<Located<RuleTable>>,
         /// The treatment of connections that no rule matches. Without this table they are ignored.
         default: DefaultTable,

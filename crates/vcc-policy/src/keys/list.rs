@@ -168,8 +168,8 @@ pub static KEYS: &[Key] = &[
             "buffer_alpha",
             ALPHA,
             engine!(buffer_alpha),
-            "With `act`, at a port with `buffer_policy = \"fair\"` or `\"prioritized\"`: how many times as much \
-             as is free a connection may have of the [buffer](driver-domain.md#the-buffer).",
+            "With `act`, at a port with `buffer_policy = \"fair\"` or `\"prioritized\"`: a connection \
+             may use this many times the free part of the [buffer](driver-domain.md#the-buffer).",
         )
     },
     Key {
@@ -202,11 +202,11 @@ pub static KEYS: &[Key] = &[
             "receive",
             RECEIVES,
             engine!(receive),
-            "At a port with a buffer: leave data that arrives to the guest to acknowledge (guest); \
-             [acknowledge](driver-domain.md#snoop) what lies in the guest's receive ring, so that the \
-             peer need not wait until the guest runs (ring); what lies in a buffer of the port, too, \
-             beyond the guest's own window (buffer); or [SYNs](driver-domain.md#accept) as well, as the guest \
-             has answered others (accept).",
+            "At a port with a buffer, what the port acknowledges for the guest. guest: nothing. ring: \
+             data in the guest's [receive ring](driver-domain.md#snoop), so that the sender need not \
+             wait until the guest runs. buffer: also data in the port's own buffer, beyond the guest's \
+             window. accept: also [SYNs](driver-domain.md#accept) like those that the guest has \
+             answered before.",
         )
     },
     Key {
@@ -448,9 +448,9 @@ pub static KEYS: &[Key] = &[
             "rtt_target",
             Kind::Time { unit_us: 1, min_us: 0, max_us: MINUTE_US },
             engine!(rtt_target_us),
-            "With an underlay that has a target of the fabric's round-trip time, such as \
-             [Swift](congestion-control.md#led-by-delay): the target. Where the least is four \
-             times as long, a quarter more than that.",
+            "The target of the round-trip time, for an underlay that has one, such as \
+             [Swift](congestion-control.md#led-by-delay). If a connection's minimum is more than four \
+             times this, vcc uses 1.25 times the minimum instead.",
         )
     },
     key(
@@ -463,8 +463,8 @@ pub static KEYS: &[Key] = &[
         "idle_half_closed",
         ms(MINUTE_US, LONGEST_IDLE_US),
         engine!(idle_half_closed_ms),
-        "The time without a segment after which a connection is forgotten that one end has closed, \
-         if it is shorter than `idle_established`.",
+        "The time without a segment after which a half-closed connection is forgotten; \
+         `idle_established` applies if it is shorter.",
     ),
     key(
         "idle_handshake",

@@ -668,8 +668,8 @@ fn an_underlay_that_is_led_by_delays_without_measuring_them() {
         let rule =
             |lines: &str| problems_of(&format!("[default]\nunderlay = \"{underlay}\"\n{lines}\n"));
         let warning = format!(
-            "p.toml:3:10: warning: `delays = false` mistakes the time for which a receiver delays its \
-             ACKs for the path's, which leads {underlay}"
+            "p.toml:3:10: warning: with `delays = false`, {underlay} counts the time for which a receiver \
+             delays its ACKs as delay of the path, and sends too slowly: set `delays = true`"
         );
         assert_eq!(rule("delays = false"), std::slice::from_ref(&warning));
         assert_eq!(rule("delays = false\nmode = \"shadow\""), [warning]);

@@ -15,9 +15,9 @@ use super::port_of;
 /// Take over the connections of a guest that comes from another host
 ///
 /// Reads a file that `vcc export` wrote there. Attach vcc to the guest's device here first, and import
-/// before the guest runs. Each connection is treated by this host's policy from then on. A connection
-/// of which the port knows more already stays as it is, so that a file exported before the move can be
-/// followed by one exported during it.
+/// before the guest runs. Each connection is treated by this host's policy from then on. If the port
+/// already has newer state of a connection, it keeps that, so you may import a file exported before the
+/// move and then one exported during it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The host side of the guest's device

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use vcc_command::output;
 use vcc_daemon::{Client, LogLevel, RuntimeDir};
 
-/// Show or set up to which level the daemon logs events
+/// Show or set the daemon's log level
 ///
 /// The daemon logs events of this level and of the more urgent ones before it, until it ends; it starts
 /// with that of `vcc run --log-level`. `debug` explains why a device is no port, and names each request

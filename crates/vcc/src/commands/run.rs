@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = Listen(Some(vcc_web::DEFAULT_LISTEN)))]
     listen: Listen,
 
-    /// Up to which level events are logged; `vcc log-level` changes it later
+    /// The log level; `vcc log-level` changes it at run time
     #[arg(long, value_name = "LEVEL", default_value_t, value_parser = log_level::parser())]
     log_level: LogLevel,
 

@@ -9,9 +9,9 @@ use super::attach::require_not_under_policy;
 
 /// Change the treatment of connections at ports that `vcc attach` has made
 ///
-/// The options that are given change, and the others stay. Connections that are known continue, under the
-/// new treatment. What their handshake has agreed on stays to their end: one that began in shadow mode
-/// keeps its peer's window scale and has no ECN of vcc, so its underlay responds to losses alone.
+/// Changes the given options; the others keep their values. Tracked connections continue under the new
+/// treatment, but what their handshake negotiated cannot change: a connection that began in shadow mode
+/// keeps the peer's window scale and gets no ECN, so its underlay responds to loss alone.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The devices of the ports

@@ -212,10 +212,15 @@ fn a_device_joins_the_port_of_its_guest() {
             ports.contains("port: dctcp, enforce, 1 of 65536 connections, one port with second\n")
         );
         assert!(
-            ports.contains("second: one port with port, which has what is counted\n"),
+            ports.contains("second: shares the port of port; its counters are listed there\n"),
             "{ports}"
         );
         assert_eq!(flows().len(), 1);
+        let guests = vcc("guests --seconds 0.1").well();
+        assert!(!guests.contains("second "), "the guest is listed once: {guests}");
+        let trace = "trace 192.0.2.1 --duration 0.1";
+        assert!(vcc(trace).well().starts_with("time"), "one connection matches");
+        vcc(&format!("{trace} --device second")).well();
 
         let complaint = vcc("detach second").complaint(1);
         let advice = "`vcc detach second port`, or `vcc detach --now second`";

@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::command;
 
+/// A shared machine may stop for seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 pub struct Pty {
     pub child: Child,
     master: File,
@@ -76,13 +79,13 @@ impl Pty {
 
     #[track_caller]
     pub fn eventually(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> String {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         loop {
             let text = self.text();
             if holds(&text) {
                 return text;
             }
-            assert!(Instant::now() < until, "not after ten seconds: {what}\n{text}");
+            assert!(Instant::now() < until, "not after a minute: {what}\n{text}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -96,7 +99,7 @@ impl Pty {
     /// The exit code, and what is on the screen.
     #[track_caller]
     pub fn end_with_text(mut self) -> (i32, String) {
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + PATIENCE;
         let status = loop {
             // A command that cannot write does not end.
             self.text();

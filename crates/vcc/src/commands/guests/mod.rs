@@ -38,7 +38,12 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     interrupt::listen()?;
-    let mut watching = Watching::begin(sources_of(&arguments.devices)?);
+    let mut ports = sources_of(&arguments.devices)?;
+    if arguments.devices.is_empty() {
+        // A guest's devices have one table, which is watched once.
+        ports.retain(|port| !port.is_shown_elsewhere());
+    }
+    let mut watching = Watching::begin(ports);
     watching.watch(arguments.seconds)?;
     let seen = watching.end()?;
     if seen.lost > 0 {

@@ -170,7 +170,9 @@ fn choose(ports: Vec<Source>, arguments: &Arguments) -> anyhow::Result<(Source, 
         return Ok((port, None));
     };
     let mut found = Vec::new();
-    for port in &ports {
+    // A guest's devices have one table: its connections are named once, unless a device is asked for.
+    let is_asked_for = |port: &&Source| arguments.device.is_some() || !port.is_shown_elsewhere();
+    for port in ports.iter().filter(is_asked_for) {
         let flows = port.flows()?.into_iter();
         let alive = flows.filter(|flow| u32::from(flow.state.stage) != sys::STAGE_CLOSED);
         let ids = alive.map(|flow| flow.id()).filter(|id| wanted.matches(id));

@@ -61,9 +61,9 @@ columns! {
     "rttvar_us", "RTTVAR, the variation of the round-trip time (RFC 6298)",
         |line| or_nothing(line.flow.state.srtt_us().map(|_| line.flow.state.rttvar_us4 / 4));
     "rto_us", "the retransmission timeout (RFC 6298)", |line| line.flow.state.rto_us(line.params).to_string();
-    "fabric_delay_us", "what fabric and peer take to answer, delayed ACKs apart",
+    "fabric_delay_us", "the time that fabric and peer take to answer, without the delay of delayed ACKs",
         |line| or_nothing(line.flow.state.fabric_delay_us());
-    "guest_delay_us", "what the guest takes to answer a segment",
+    "guest_delay_us", "the time that the guest takes to answer a segment",
         |line| or_nothing(line.flow.state.guest_delay_us());
     "needless", "segments so far that the guest retransmitted although their acknowledgement had reached it",
         |line| line.flow.state.needless.to_string();
@@ -87,7 +87,7 @@ columns! {
 pub fn help() -> String {
     let lines =
         table::pairs(COLUMNS.iter().map(|column| (column.name, column.meaning.replace('`', ""))));
-    format!("Columns, of which those that are unknown or do not apply are empty:\n{lines}")
+    format!("Columns, empty where unknown or not applicable:\n{lines}")
 }
 
 pub struct Csv<W> {

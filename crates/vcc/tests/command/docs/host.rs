@@ -1,7 +1,7 @@
 //! A host with guests, as the pages assume it, on which their lines are typed.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -147,8 +147,20 @@ impl Host {
     fn connect(&self, from: &str, to: &TcpListener) -> (TcpStream, TcpStream) {
         let to_address = to.local_addr().expect("an address");
         let from: SocketAddr = from.parse().expect("an address");
-        let connected = self.guest.inside(|| crate::wire::connect_from(from, to_address));
-        let connected = connected.expect("inside").expect("a connection");
+        let connect =
+            || self.guest.inside(|| crate::wire::connect_from(from, to_address)).expect("inside");
+        // A process that another thread is just starting has the descriptor of the one before.
+        let is_taken =
+            |it: &io::Result<_>| matches!(it, Err(e) if e.kind() == io::ErrorKind::AddrInUse);
+        let mut connected = connect();
+        for _ in 0..1000 {
+            if !is_taken(&connected) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+            connected = connect();
+        }
+        let connected = connected.expect("a connection");
         (connected, to.accept().expect("a connection").0)
     }
 
