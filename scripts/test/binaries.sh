@@ -27,15 +27,24 @@ ${LINTER:+env RUSTC_WORKSPACE_WRAPPER=$LINTER} \
 		exit 1
 	}
 
-# run VARIABLE=VALUE|- CARGO DIRECTORY BINARY: the variable is for this binary only.
+# Several times what the longest takes.
+limit_minutes=40
+export limit_minutes
+
+# run VARIABLE=VALUE|- CARGO DIRECTORY BINARY: the variable is for this binary only. A binary that hangs is
+# ended: without its output, nobody would know which test it was.
 run() {
 	local name=${4##*/} variable=${1#-} began=$SECONDS status=0 out
 	out=$work/$name.$1
 	(
 		cd "$3" && export CARGO=$2 CARGO_MANIFEST_DIR=$3
 		[ -z "$variable" ] || export "${variable?}"
-		exec "$4"
+		exec timeout --foreground --kill-after=10 "${limit_minutes}m" "$4"
 	) >"$out" 2>&1 || status=$?
+	# What it names as slow and has no result hangs. timeout ends with 137 if the first signal was not enough.
+	case $status in
+	124 | 137) echo "ended, because it took more than $limit_minutes minutes" >>"$out" ;;
+	esac
 	# A test that ended its process.
 	[ $status = 0 ] || grep -q '^test result: FAILED' "$out" ||
 		echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; the binary ended with $status" >>"$out"

@@ -59,7 +59,10 @@ fn schema_and_documentation_follow_the_list_of_underlays() {
     let list = dir.join("engine/cc/list.h");
     fs::write(&list, fs::read_to_string(&list).unwrap() + block(2)).unwrap();
 
-    let output = Command::new(env::var_os("CARGO").expect("cargo runs tests"))
+    // Cargo waits for another one that uses the directory.
+    let output = Command::new("timeout")
+        .arg("1200")
+        .arg(env::var_os("CARGO").expect("cargo runs tests"))
         .args(["run", "--quiet", "--offline", "--profile", "test"])
         .args(["--package", "vcc-policy", "--example", "docs"])
         // Their dependencies are built already.

@@ -1,15 +1,19 @@
 //! A guest with its front end, by hand, so that it can say anything, for tests.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 use vmm_sys_util::sock_ctrl_msg::ScmSocket;
+
+/// Long enough for any machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const MEMORY_BYTES: usize = 4 << 20;
 /// Where the front end claims to have the guest's memory.
@@ -292,7 +296,9 @@ impl AsRawFd for FrontEnd {
 
 impl FrontEnd {
     pub fn connect(socket: &Path) -> Self {
-        FrontEnd { stream: UnixStream::connect(socket).expect("a card that listens") }
+        let stream = UnixStream::connect(socket).expect("a card that listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        FrontEnd { stream }
     }
 
     /// Neither waits for the card to read nor for its answers.
@@ -419,7 +425,8 @@ impl FrontEnd {
         let mut byte = [0];
         loop {
             match self.stream.read(&mut byte) {
-                Ok(0) | Err(_) => return true,
+                Ok(0) => return true,
+                Err(error) => return error.kind() != ErrorKind::WouldBlock,
                 Ok(_) => {}
             }
         }

@@ -80,7 +80,9 @@ pub fn payload(bytes: usize) -> Vec<u8> {
     words.collect()
 }
 
+/// Both ends have a limit: the end of a scope waits for either.
 pub fn send(mut stream: &TcpStream, payload: &[u8]) {
+    stream.set_write_timeout(Some(STALLED)).expect("a timeout");
     stream.write_all(payload).expect("sent");
 }
 

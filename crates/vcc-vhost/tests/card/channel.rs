@@ -15,7 +15,7 @@ use vcc_vhost::{ChannelState, Server};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 use crate::PLAIN;
-use crate::host::{Cable, Host, PATIENCE, eventually};
+use crate::host::{Cable, Host, eventually};
 use crate::talk::*;
 
 const HELLO: FromHost = FromHost::Hello { version: VERSION, lease_ms: 2000 };

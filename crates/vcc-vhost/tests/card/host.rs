@@ -12,11 +12,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use vcc_domain::Port;
+use vcc_vhost::testing::PATIENCE;
 use vcc_vhost::{Card, HEADER_BYTES, Offload, Server, Wire};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
-
-/// Long enough for any machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A datagram for each frame.
 pub struct Cable {
@@ -30,6 +28,7 @@ impl Cable {
         let (ours, theirs) = UnixDatagram::pair().expect("a wire");
         theirs.set_nonblocking(true).expect("a wire that does not wait");
         ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        ours.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         (ours, Cable { end: theirs, offloads: Arc::default() })
     }
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 use vcc_domain::{Port, Promise};
 use vcc_engine::{FlowKey, Params, sys};
 use vcc_frames::{Packet, payload};
+use vcc_vhost::testing::PATIENCE;
 use vcc_vhost::{Error, HEADER_BYTES, Offload, RelayServer, Wire};
 
-use crate::host::{Cable, PATIENCE, eventually};
+use crate::host::{Cable, eventually};
 use crate::talk::*;
 use crate::{frame, port};
 

@@ -11,7 +11,7 @@ use vcc_testing::skip;
 /// Numbers 3 and 4 are where the browser reads commands and writes what happens; it has no more
 /// time than `timeout` gives it, so a test cannot hang. The pages are ours, so they need no
 /// sandbox, which root cannot have.
-const START: &str = "exec timeout 300 chromium --headless --remote-debugging-pipe --no-sandbox \
+const START: &str = "exec timeout --kill-after=10 300 chromium --headless --remote-debugging-pipe --no-sandbox \
      --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking \
      --user-data-dir=\"$1\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
 
@@ -36,7 +36,7 @@ impl Browser {
     /// None, and the test is counted as skipped, where there is no browser.
     #[track_caller]
     pub fn start(profile: &Path) -> Option<Self> {
-        let version = Command::new("chromium").arg("--version").output();
+        let version = Command::new("timeout").args(["60", "chromium", "--version"]).output();
         if !version.is_ok_and(|output| output.status.success()) {
             skip("no chromium");
             return None;

@@ -12,7 +12,7 @@ use vcc_web::{Server, serve};
 
 use crate::browser::{Browser, Screen};
 
-/// Interval at which a condition is checked; the browser's own limit ends the wait.
+/// How often a condition is checked, within a minute at least.
 const LOOKS: usize = 1200;
 
 pub const DESK: Screen = Screen { width: 1600, height: 1000, is_phone: false };

@@ -104,6 +104,7 @@ impl Connection {
         socket.set_nodelay(true).expect("no delay");
         let from: SocketAddr = socket.local_addr().expect("an address");
         let (peer, _) = listener.accept().expect("accepted");
+        peer.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Connection { socket, peer, flow: Flow::new(from, to) }
     }
 
