@@ -91,7 +91,7 @@ impl RelayServer {
         }
         let mut relay = self.relay.lock();
         self.is_busy = relay.turn();
-        if relay.is_wire_gone() {
+        if relay.is_wire_gone() || sources.contains(&Source::WireGone) {
             return Err(Error::DetourGone(self.device.clone()));
         }
         self.timer.set(relay.next_deadline_ns())?;

@@ -92,7 +92,10 @@ impl Server {
         self.channel = None;
         let mut device = self.device.lock();
         match &mut self.session {
-            Some(Session { memory, rings, .. }) => device.end(&memory.guest, rings),
+            Some(session) => {
+                let (memory, rings) = session.served();
+                device.end(memory, rings);
+            }
             None => device.end(&Memory::none().guest, &mut []),
         }
         Ok(())
@@ -122,6 +125,10 @@ impl Server {
     fn work(&mut self, sources: Vec<Source>) -> Result<(), Error> {
         let device = self.device.clone();
         let mut device = device.lock();
+        // Without a guest, nothing is read.
+        if sources.contains(&Source::WireGone) {
+            return Err(Error::WireGone);
+        }
         for source in sources {
             let served = match (source, &mut self.session) {
                 (Source::Listener, None) => self.accept(&mut device),
@@ -137,7 +144,10 @@ impl Server {
             }
         }
         self.is_busy = match &mut self.session {
-            Some(Session { memory, rings, .. }) => device.turn(&memory.guest, rings),
+            Some(session) => {
+                let (memory, rings) = session.served();
+                device.turn(memory, rings)
+            }
             None => device.turn(&Memory::none().guest, &mut []),
         };
         if device.is_wire_gone() {

@@ -36,8 +36,8 @@ pub(crate) struct Session {
     /// Of the protocol.
     protocol: u64,
     features: Features,
-    pub memory: Memory,
-    pub rings: Vec<Ring>,
+    memory: Memory,
+    rings: Vec<Ring>,
     /// The log of writes to the memory.
     log: Option<Arc<Log>>,
     transfer: Option<Transfer>,
@@ -171,6 +171,10 @@ impl Session {
         let was_logging = self.is_logging();
         self.features = features;
         if self.is_logging() != was_logging {
+            // Another move has its own log.
+            if was_logging {
+                self.log = None;
+            }
             self.log_writes()?;
         }
         for ring in &mut self.rings {

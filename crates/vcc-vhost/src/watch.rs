@@ -15,6 +15,8 @@ pub(crate) enum Source {
     State,
     /// A frame waits; reported once until the wire is empty, for the guest may have no room.
     Wire,
+    /// There is no wire any more.
+    WireGone,
     Timer,
     Stop,
     /// The device that is served has gone.
@@ -80,7 +82,11 @@ impl Watch {
         };
         let source = |event: &EpollEvent| {
             let number = event.data() as usize;
-            NAMED.get(number).copied().unwrap_or_else(|| Source::Ring(number - RINGS_FROM))
+            let source = NAMED.get(number).copied();
+            match source.unwrap_or_else(|| Source::Ring(number - RINGS_FROM)) {
+                Source::Wire if event.events() & EventSet::ERROR.bits() != 0 => Source::WireGone,
+                source => source,
+            }
         };
         Ok(events[..count].iter().map(source).collect())
     }

@@ -88,7 +88,10 @@ impl Device {
         for _ in 0..WAITING_MAX {
             match self.wire.receive(&mut self.read) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::NotConnected => return,
+                Err(error) if error.kind() == ErrorKind::NotConnected => {
+                    self.is_wire_gone = true;
+                    return;
+                }
                 _ => {}
             }
         }

@@ -9,6 +9,7 @@ use vcc_net::virtio::feature;
 
 use super::Session;
 use crate::device::Device;
+use crate::dirty::GuestMemory;
 use crate::event::Event;
 use crate::features::Features;
 use crate::ring::Ring;
@@ -42,6 +43,13 @@ impl Session {
     /// Does the front end copy the guest's memory while the guest runs?
     pub(crate) fn is_logging(&self) -> bool {
         self.features.has(feature::LOG_ALL)
+    }
+
+    /// The guest's memory, and the rings that are served. A front end may start rings before it shares the log:
+    /// what is written until then would be missing elsewhere.
+    pub(crate) fn served(&mut self) -> (&GuestMemory, &mut [Ring]) {
+        let awaits_log = self.is_logging() && self.log.is_none();
+        (&self.memory.guest, if awaits_log { &mut [] } else { &mut self.rings })
     }
 
     pub(super) fn log_writes(&mut self) -> Result<(), End> {

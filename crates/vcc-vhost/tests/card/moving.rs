@@ -394,6 +394,29 @@ fn each_page_that_the_card_writes_to_is_in_the_log() {
     host.reports("too short");
 }
 
+/// As QEMU starts rings while it copies the guest's memory.
+#[test]
+fn rings_that_start_before_the_log_wait_for_it() {
+    let host = Host::with(Port::new(Params::default(), 64));
+    let mut guest = Guest::new(2);
+    let mut front_end = FrontEnd::connect(&host.socket);
+    front_end.moves();
+    guest.offer_buffers(RECEIVE, 1, 2048);
+    front_end.set_up(&guest, USUAL | LOG_ALL);
+    guest.send(PLAIN, &crate::frame(1));
+    host.wire.send(&[&PLAIN[..], &crate::frame(2)].concat()).expect("sent");
+    front_end.settle();
+    assert_eq!([RECEIVE, SEND].map(|ring| guest.used(ring)), [0, 0]);
+    let log = memory_file(PAGE_BYTES);
+    front_end.ask(6, &longs(&[PAGE_BYTES, 0]), &[log.as_raw_fd()]);
+    front_end.answer(8);
+    eventually("both", || [RECEIVE, SEND].map(|ring| guest.used(ring)) == [1, 1]);
+    let used_ring = |ring| (guest.start(ring) + USED_AT) / PAGE_BYTES;
+    for page in [used_ring(RECEIVE), used_ring(SEND)] {
+        assert!(logged(&log).contains(&page), "{:?}", logged(&log));
+    }
+}
+
 /// VHOST_USER_SEND_RARP.
 #[test]
 fn a_guest_is_announced() {

@@ -58,6 +58,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             seen.unwatched
         ));
     }
+    for port in &seen.ended {
+        output::complain(&format!("{port} ended meanwhile: its guest is left out"));
+    }
     seen.problems.iter().for_each(|problem| output::complain(problem));
     let guests = guests::guests(&seen.connections);
     if arguments.json {

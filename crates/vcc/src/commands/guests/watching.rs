@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use vcc_engine::{FlowState, sys};
 use vcc_overlay::Watch;
-use vcc_port::FlowId;
+use vcc_port::{Error, FlowId};
 use vcc_view::guests::{Connection, GuestEcn, observation, visible};
 use vcc_view::{Counted, CpuWatch, GuestCpu, Recording, Source};
 
@@ -30,6 +30,7 @@ struct Watched {
     trace: Option<Recording>,
     lost: u64,
     flows: HashMap<FlowId, Flow>,
+    has_ended: bool,
 }
 
 struct Flow {
@@ -43,6 +44,8 @@ pub struct Seen {
     pub connections: Vec<Connection>,
     pub lost: u64,
     pub unwatched: usize,
+    /// Ports that ended meanwhile. Under which rules their connections were is not known any more.
+    pub ended: Vec<String>,
     /// Why virtual CPUs could not be watched.
     pub problems: Vec<String>,
 }
@@ -52,7 +55,7 @@ impl Watching {
         let cpus = CpuWatch::begin(&ports);
         let watched = |port: Source| {
             let trace = port.record(None).ok();
-            Watched { port, trace, lost: 0, flows: HashMap::new() }
+            Watched { port, trace, lost: 0, flows: HashMap::new(), has_ended: false }
         };
         Self { ports: ports.into_iter().map(watched).collect(), cpus }
     }
@@ -63,7 +66,7 @@ impl Watching {
         while !interrupt::came() && Instant::now() < until {
             let begin = Instant::now();
             for watched in &mut self.ports {
-                watched.take()?;
+                watched.unless_ended(Watched::take)?;
             }
             let rest = if reads_tables { REST * begin.elapsed() } else { EVERY };
             thread::sleep(rest.max(EVERY).min(until.saturating_duration_since(Instant::now())));
@@ -74,17 +77,41 @@ impl Watching {
     /// Includes the connections without any ACK.
     pub fn end(mut self) -> anyhow::Result<Seen> {
         let problems = self.cpus.problems().to_vec();
-        let mut seen = Seen { connections: Vec::new(), lost: 0, unwatched: 0, problems };
+        let mut seen =
+            Seen { connections: Vec::new(), lost: 0, unwatched: 0, ended: Vec::new(), problems };
         for (watched, cpu) in self.ports.iter_mut().zip(self.cpus.end()) {
-            watched.take()?;
-            seen.lost += watched.lost;
-            watched.end(&mut seen, cpu.as_ref())?;
+            watched.unless_ended(|watched| {
+                watched.take()?;
+                watched.end(&mut seen, cpu.as_ref())
+            })?;
+            if watched.has_ended {
+                seen.ended.push(watched.port.device().to_owned());
+            } else {
+                seen.lost += watched.lost;
+            }
         }
         Ok(seen)
     }
 }
 
 impl Watched {
+    /// One port's end does not end the others' watch.
+    fn unless_ended(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        if self.has_ended {
+            return Ok(());
+        }
+        match read(self) {
+            Err(error) if matches!(error.downcast_ref(), Some(Error::NotAttached { .. })) => {
+                self.has_ended = true;
+                Ok(())
+            }
+            read => read,
+        }
+    }
+
     fn take(&mut self) -> anyhow::Result<()> {
         let Some(trace) = &mut self.trace else {
             self.port.read_again()?;

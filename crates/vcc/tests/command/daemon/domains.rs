@@ -5,10 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use vcc_testing::{ip, on_a_host};
+use vcc_testing::{eventually, guest, ip, on_a_host};
 
 use super::{POLICY, Place};
+use crate::CommandOutput;
+use crate::wire::connect;
 
 struct Domain {
     child: Child,
@@ -102,6 +106,51 @@ fn a_policy_that_is_applied_reaches_them() {
         assert!(answer.ends_with("card: add one"), "{answer}");
         let ports = place.vcc("ports --json").well();
         assert!(ports.contains("\"by rule\""), "what was in force stays: {ports}");
+    });
+}
+
+#[test]
+fn a_process_ends_with_its_tap_though_no_guest_is_there() {
+    on_a_host(|| {
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("deleted", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
+        let mut domain = Domain::start(&place);
+        assert!(domain.next_line().starts_with("serving "));
+        ip("link delete tap0");
+        let status = format!("/proc/{}/status", domain.child.id());
+        eventually("its end", || fs::read_to_string(&status).expect(&status).contains("(zombie)"));
+        domain.wait_for_error("the tap was deleted: create it, and restart `vcc domain`");
+    });
+}
+
+#[test]
+fn the_end_of_one_does_not_end_the_watch_of_others() {
+    on_a_host(|| {
+        let guest = guest();
+        ip("tuntap add dev tap0 mode tap");
+        let place = Place::new("watched", &format!("[[ports]]\nsocket = \"*/card\"\n{POLICY}"));
+        place.vcc("attach port --mode shadow").well();
+        let connection = connect(&guest);
+        // Nothing shows that a command has begun to watch.
+        let said = [200, 2000, 20_000].map(Duration::from_millis).into_iter().find_map(|begins| {
+            let mut domain = Domain::start(&place);
+            assert!(domain.next_line().starts_with("serving "));
+            let mut watching = place.command();
+            watching.args(["guests", "--seconds", "600"]);
+            let watching = watching.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+            let watching = watching.expect("the command");
+            thread::sleep(begins);
+            drop(domain);
+            // SAFETY: the call takes no pointers; the child has not been waited for.
+            unsafe { libc::kill(watching.id() as libc::pid_t, libc::SIGINT) };
+            let said = watching.wait_with_output().expect("its end");
+            let said = said.status.code().map(|_| CommandOutput::from(said))?;
+            (!said.stderr.is_empty()).then_some(said)
+        });
+        let said = said.expect("a watch of both");
+        assert_eq!(said.stderr, "vcc: tap0 ended meanwhile: its guest is left out\n");
+        assert!(said.stdout.contains("192.0.2.1"), "the guest at the other port: {}", said.stdout);
+        drop(connection);
     });
 }
 
