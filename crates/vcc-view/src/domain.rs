@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use socket2::{Domain, SockAddr, Socket, Type};
 use vcc_domain::{Ask, BadBytes, Reloaded, Seen, Status};
 use vcc_engine::{FlowKey, FlowState};
 use vcc_port::{Error, Flow, FlowId};
@@ -21,6 +23,10 @@ const RELOAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Far more than the greatest table has.
 const ANSWER_MAX_BYTES: u64 = 1 << 30;
 
+/// What a process without a ledger does, before the reason.
+pub const NO_PROMISES: &str = "acknowledges nothing that only this process has, so `split` acts as `hold` with \
+    `retransmit`, and `receive = \"buffer\"` and `\"accept\"` as `\"ring\"`";
+
 /// The socket on which the process of this tap or device serves its status.
 pub fn status_socket(tap: &str) -> PathBuf {
     RuntimeDir::of_environment().domains().join(tap)
@@ -34,7 +40,10 @@ pub fn socket_of(tap: &str) -> Option<String> {
 
 /// Does a process serve this tap or device?
 pub fn serves_tap(tap: &str) -> bool {
-    connect(tap).is_ok()
+    match connect(tap) {
+        Ok(_) => true,
+        Err(error) => is_silent(&error),
+    }
 }
 
 /// The taps that processes have served; not all of these processes have to run still.
@@ -55,12 +64,21 @@ impl DomainPort {
     /// All that answer, by name.
     pub fn list() -> Vec<Self> {
         let taps = taps();
-        // One that hangs keeps no other waiting.
+        // One that hangs keeps no other waiting. The answers are read here, as the work of this thread.
         thread::scope(|scope| {
-            let find = |tap| scope.spawn(move || Self::find(tap));
-            let asked: Vec<_> = taps.iter().map(String::as_str).map(find).collect();
-            asked.into_iter().filter_map(|it| it.join().expect("no panic")).collect()
+            let ask = |tap| scope.spawn(move || ask_status(tap, None));
+            let asked: Vec<_> = taps.iter().map(String::as_str).map(ask).collect();
+            let answers = asked.into_iter().map(|answer| answer.join().expect("no panic"));
+            let named = taps.iter().zip(answers);
+            named.filter_map(|(tap, answer)| Some(Self::from_answer(tap, answer?))).collect()
         })
+    }
+
+    fn from_answer(name: &str, answer: io::Result<Vec<u8>>) -> Self {
+        let status = answer.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
+        let status =
+            status.map_err(|error| format!("cannot read the status of its `vcc domain`: {error}"));
+        Self { name: name.to_owned(), status }
     }
 
     /// None without a process of this name.
@@ -68,10 +86,7 @@ impl DomainPort {
         if name.contains('/') {
             return None;
         }
-        let status = status(connect(name).ok()?, None);
-        let status =
-            status.map_err(|error| format!("cannot read the status of its `vcc domain`: {error}"));
-        Some(Self { name: name.to_owned(), status })
+        Some(Self::from_answer(name, ask_status(name, None)?))
     }
 
     /// Reads it again.
@@ -89,8 +104,8 @@ impl DomainPort {
 
     /// One of its flows, as of now.
     pub(crate) fn flow(&self, id: &FlowId) -> Result<Option<Flow>, Error> {
-        let Ok(stream) = connect(&self.name) else { return Ok(None) };
-        let status = status(stream, Some(key_of(id)));
+        let Some(answer) = ask_status(&self.name, Some(key_of(id))) else { return Ok(None) };
+        let status = answer.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
         let status = status.map_err(|error| failed("read", &self.name, &error))?;
         Ok(status.flows.first().map(flow))
     }
@@ -139,14 +154,32 @@ pub(crate) fn key_of(id: &FlowId) -> FlowKey {
     FlowKey::new(id.guest, id.peer, id.vlan)
 }
 
+/// Waits for nothing: a process that hangs accepts nobody, and its queue may be full.
 pub(crate) fn connect(tap: &str) -> io::Result<UnixStream> {
-    UnixStream::connect(status_socket(tap))
+    connect_to(&status_socket(tap))
 }
 
-/// With all flows, or this one.
-fn status(stream: UnixStream, flow: Option<FlowKey>) -> io::Result<Status> {
-    let bytes = ask(stream, Ask::Status(flow), PATIENCE)?;
-    Status::from_bytes(&bytes).map_err(foreign)
+fn connect_to(path: &Path) -> io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    socket.set_nonblocking(false)?;
+    Ok(UnixStream::from(OwnedFd::from(socket)))
+}
+
+/// Of an attempt to connect: is there a process, which does not answer?
+fn is_silent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Its status, with all flows or this one, as bytes. None without a process.
+fn ask_status(tap: &str, flow: Option<FlowKey>) -> Option<io::Result<Vec<u8>>> {
+    match connect(tap) {
+        Ok(stream) => Some(ask(stream, Ask::Status(flow), PATIENCE)),
+        Err(error) if is_silent(&error) => {
+            Some(Err(io::Error::other("it hangs: too many wait for its answer")))
+        }
+        Err(_) => None,
+    }
 }
 
 /// Waits for the answer until `patience` is over.
@@ -172,4 +205,21 @@ pub(crate) fn foreign(_: BadBytes) -> io::Error {
 
 pub(crate) fn failed(doing: &str, tap: &str, error: &io::Error) -> Error {
     Error::System { doing: format!("{doing} `{tap}`"), why: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_whose_queue_is_full_keeps_nobody_waiting() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("tap0");
+        assert!(!is_silent(&connect_to(&path).expect_err("no process")));
+        let hangs = Socket::new(Domain::UNIX, Type::STREAM, None).expect("a socket");
+        hangs.bind(&SockAddr::unix(&path).expect("a path")).expect("bound");
+        hangs.listen(0).expect("a listener");
+        let _first = connect_to(&path).expect("room for one");
+        assert!(is_silent(&connect_to(&path).expect_err("no room")));
+    }
 }

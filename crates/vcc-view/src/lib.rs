@@ -47,7 +47,7 @@ pub use columns::{
 pub use cost::{Cost, CostWatch, Counting, Work};
 pub use cpu::{CpuWatch, GuestCpu};
 pub use delay::is_guests as is_delayed_by_guest;
-pub use domain::{DomainPort, serves_tap, socket_of, status_socket, taps};
+pub use domain::{DomainPort, NO_PROMISES, serves_tap, socket_of, status_socket, taps};
 pub use end::End;
 pub use filter::{EcnOwner, Filter};
 pub use flow::{FlowView, Place};

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio::task;
+use vcc_net::clock::thread_cpu_ns;
 
 use crate::costs::Costs;
 use crate::history::{History, Point};
@@ -23,6 +24,8 @@ pub struct Taken {
     pub trial: Option<Arc<TrialView>>,
     /// The duration of the reading.
     pub took: Duration,
+    /// The CPU time of the reading, without that of waiting for processes that answer late or never.
+    pub worked: Duration,
     pub at: Instant,
 }
 
@@ -117,14 +120,15 @@ impl Cache {
 }
 
 fn take(source: &dyn Source, books: &mut Books) -> Result<Arc<Taken>, Failure> {
-    let begun = Instant::now();
+    let (begun, begun_cpu_ns) = (Instant::now(), thread_cpu_ns());
     let mut snapshot = source.snapshot().map_err(|e| Failure::from(e.to_string()))?;
     let at = Instant::now();
     let activity = books.ledger.enter(&mut snapshot, at);
     books.costs.enter(&mut snapshot.ports, at);
     books.history.enter(&snapshot, activity.all, at);
     let trial = books.trials.enter(&snapshot.flows, at);
-    Ok(Arc::new(Taken { snapshot, activity, trial, took: begun.elapsed(), at }))
+    let worked = Duration::from_nanos(thread_cpu_ns() - begun_cpu_ns);
+    Ok(Arc::new(Taken { snapshot, activity, trial, took: begun.elapsed(), worked, at }))
 }
 
 #[cfg(test)]
@@ -140,8 +144,22 @@ pub mod tests {
             let activity = ledger.enter(&mut snapshot, at);
             costs.enter(&mut snapshot.ports, at);
             let trial = trials.enter(&snapshot.flows, at);
-            Taken { snapshot, activity, trial, took: Duration::from_millis(3), at }
+            let took = Duration::from_millis(3);
+            Taken { snapshot, activity, trial, took, worked: took, at }
         });
         entered.last().expect("a snapshot")
+    }
+
+    #[test]
+    fn waiting_is_no_work() {
+        struct Late;
+        impl Source for Late {
+            fn snapshot(&self) -> Result<Snapshot, Box<dyn std::error::Error + Send + Sync>> {
+                std::thread::sleep(Duration::from_millis(200));
+                Ok(crate::testing::snapshot(0))
+            }
+        }
+        let Ok(taken) = take(&Late, &mut Books::default()) else { panic!("a reading") };
+        assert!(taken.worked < taken.took / 2, "{:?} of {:?}", taken.worked, taken.took);
     }
 }

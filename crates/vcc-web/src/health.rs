@@ -1,6 +1,7 @@
 //! Problems that the operator has to solve.
 
 use serde::Serialize;
+use vcc_view::NO_PROMISES;
 
 use crate::cache::{Failure, Taken};
 use crate::snapshot::{Problem, Records};
@@ -40,7 +41,7 @@ impl Health {
                 say(&port.port, failure);
             }
             if let Some(why) = &port.unpromised {
-                say(&port.port, &format!("{}: promises nothing, as under hold: {why}", port.port));
+                say(&port.port, &format!("{}: {NO_PROMISES}: {why}", port.port));
             }
         }
         Self {

@@ -45,7 +45,8 @@ pub fn next_event(timeout: Duration) -> anyhow::Result<Option<Event>> {
     if has_gone(timeout.min(LOOK)) {
         bail!("the terminal has gone");
     }
-    match event::poll(Duration::ZERO) {
+    // In no time, crossterm looks at nothing.
+    match event::poll(Duration::from_millis(1)) {
         Ok(true) => Ok(Some(event::read().context("cannot read the terminal")?)),
         Ok(false) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
@@ -64,7 +65,7 @@ fn has_gone(timeout: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::{File, OpenOptions};
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::fd::{FromRawFd, OwnedFd};
     use std::os::unix::fs::OpenOptionsExt;
     use std::os::unix::process::CommandExt;
@@ -117,14 +118,42 @@ mod tests {
         while next_event(Duration::from_secs(1)).is_ok() {}
     }
 
-    #[test]
-    fn a_terminal_that_has_gone_ends_the_wait() {
-        let (mut child, mut ours) = in_terminal("terminal::tests::waits_for_keys");
+    /// Reads what a program shows up to some words.
+    fn wait_for(ours: &mut File, words: &str) {
         let (mut shown, mut bytes) = (Vec::new(), [0; 4096]);
-        while !String::from_utf8_lossy(&shown).contains("\x1b[?1049h") {
+        while !String::from_utf8_lossy(&shown).contains(words) {
             let count = ours.read(&mut bytes).expect("output");
             shown.extend_from_slice(&bytes[..count]);
         }
+    }
+
+    #[test]
+    #[ignore = "run by the test below, in a terminal"]
+    fn waits_for_a_key_behind_a_resize() {
+        let _screen = Screen::take("").expect("a terminal");
+        assert!(next_event(Duration::ZERO).expect("a terminal").is_none());
+        // SAFETY: the call takes no pointers.
+        unsafe { libc::raise(libc::SIGWINCH) };
+        println!("resized");
+        // Both have come when either is read.
+        has_gone(Duration::from_secs(60));
+        let events = (0..10).filter_map(|_| next_event(Duration::ZERO).expect("a terminal"));
+        assert!(events.into_iter().any(|event| event.as_key_press_event().is_some()), "no key");
+    }
+
+    #[test]
+    fn a_key_that_comes_with_a_resize_is_not_lost() {
+        let (mut child, mut ours) = in_terminal("terminal::tests::waits_for_a_key_behind_a_resize");
+        wait_for(&mut ours, "resized");
+        ours.write_all(b"q").expect("a key");
+        while matches!(ours.read(&mut [0; 4096]), Ok(1..)) {}
+        assert!(child.wait().expect("its end").success());
+    }
+
+    #[test]
+    fn a_terminal_that_has_gone_ends_the_wait() {
+        let (mut child, mut ours) = in_terminal("terminal::tests::waits_for_keys");
+        wait_for(&mut ours, "\x1b[?1049h");
         // By now it waits.
         thread::sleep(Duration::from_millis(200));
         drop(ours);

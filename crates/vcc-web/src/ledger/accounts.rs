@@ -21,9 +21,19 @@ pub struct Accounts {
     /// None before the first snapshot.
     epoch: Option<u32>,
     rules: HashMap<Arc<str>, Account>,
-    /// The last sums of domains, by rule and tap. A process may not answer for a while.
-    domains: HashMap<(Arc<str>, String), Sums>,
+    /// By rule and tap. A process may not answer for a while.
+    domains: HashMap<(Arc<str>, String), OfDomain>,
 }
+
+#[derive(Clone, Copy, Default)]
+struct OfDomain {
+    last: Sums,
+    /// Snapshots without it since.
+    missing: u32,
+}
+
+/// After so many snapshots without it, a domain or its rule has ended.
+const MISSING_MAX: u32 = 1000;
 
 /// Connections, and the four counts.
 type Sums = [i64; 5];
@@ -49,6 +59,12 @@ impl Accounts {
                 account.floor = zip(account.shown, account.of_domains, |sum, part| sum - part);
             }
             next.insert(rule.name.clone(), account);
+        }
+        // A rule that only a domain has is missing with it.
+        for (rule, _) in self.domains.keys() {
+            if let Some(account) = self.rules.get(rule) {
+                next.entry(rule.clone()).or_insert(*account);
+            }
         }
         self.rules = next;
     }
@@ -101,7 +117,10 @@ impl Accounts {
 
 impl Accounts {
     fn add_domains(&mut self, snapshot: &Snapshot, is_first: bool) {
-        self.domains.retain(|(rule, _), _| self.rules.contains_key(rule));
+        self.domains.retain(|_, domain| {
+            domain.missing += 1;
+            domain.missing <= MISSING_MAX
+        });
         for rule in &snapshot.rules {
             let Some(account) = self.rules.get_mut(&rule.name) else { continue };
             for (tap, totals) in &rule.in_domains {
@@ -109,12 +128,13 @@ impl Accounts {
                 let now = sums(totals.connections, totals.counts);
                 // Another process began at zero.
                 let is_same = |last: &&Sums| last.iter().zip(now).all(|(last, now)| *last <= now);
-                let last = self.domains.get(&key).filter(is_same).copied().unwrap_or_default();
+                let last = self.domains.get(&key).map(|domain| domain.last);
+                let last = last.as_ref().filter(is_same).copied().unwrap_or_default();
                 if !is_first {
                     let grown = zip(now, last, |now, last| now - last);
                     account.of_domains = zip(account.of_domains, grown, |sum, more| sum + more);
                 }
-                self.domains.insert(key, now);
+                self.domains.insert(key, OfDomain { last: now, missing: 0 });
             }
         }
     }

@@ -178,6 +178,12 @@ fn a_domain_s_sums_are_counted_once_over_reloads_and_restarts() {
     assert_eq!(host.totals(), (2, 57));
     host.snapshot.rules[0].in_domains = of(1, 8);
     assert_eq!(host.totals(), (2, 58));
+    // With it, a rule may be missing that no other one has.
+    let rules = std::mem::take(&mut host.snapshot.rules);
+    host.enter();
+    host.snapshot.rules = rules;
+    host.snapshot.rules[0].in_domains = of(1, 9);
+    assert_eq!(host.totals(), (2, 59));
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub async fn until(
 async fn keep_reading(cache: Arc<Cache>) {
     loop {
         let pause = match cache.get().await {
-            Ok(taken) => (taken.took * READING_SHARE).max(READ_EVERY),
+            Ok(taken) => (taken.worked * READING_SHARE).max(READ_EVERY),
             Err(_) => AFTER_FAILED_READING,
         };
         time::sleep(pause).await;

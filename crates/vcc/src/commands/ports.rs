@@ -7,11 +7,10 @@ use vcc_command::{output, seconds};
 use vcc_port::Flow;
 use vcc_view::histogram::{self, DelaysView};
 use vcc_view::{
-    CostWatch, Counting, CpuWatch, GuestCpu, PORT_COLUMNS, PortView, READ_EVERY, Source, Watch,
-    Work, cell,
+    CostWatch, Counting, CpuWatch, GuestCpu, NO_PROMISES, PORT_COLUMNS, PortView, READ_EVERY,
+    Source, Watch, Work, cell,
 };
 
-use super::domain::NO_PROMISES;
 use super::sweep;
 use super::tenants::Tenants;
 use crate::interrupt;

@@ -20,7 +20,6 @@ use vcc_port::{AttachOptions, Error};
 use vcc_vhost::{Card, PolicyFile};
 use vcc_view::serves_tap;
 
-pub use promises::NO_PROMISES;
 use promises::Promises;
 use ruled::{Ruled, Terms, wants_ledger};
 use serving::{Place, Serving};

@@ -9,10 +9,7 @@ use std::sync::Arc;
 use vcc_command::output;
 use vcc_daemon::RuntimeDir;
 use vcc_vhost::{Card, FileLedger};
-
-/// What a process without a ledger does, before the reason.
-pub const NO_PROMISES: &str = "acknowledges nothing that only this process has, so `split` acts as `hold` with \
-    `retransmit`, and `receive = \"buffer\"` and `\"accept\"` as `\"ring\"`";
+use vcc_view::NO_PROMISES;
 
 /// The file of a tap or device. The guest has its link even if the file is unusable.
 pub struct Promises {
