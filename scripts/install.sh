@@ -175,7 +175,30 @@ install_operator() {
 	unlink_dead "$doc"
 }
 
+# Stops the daemon, and what is registered in a guest. The datapath and driver domains stay.
+stop_all() {
+	packaged=
+	if [ -d /run/systemd/system ]; then
+		for unit in vcc.service vcc-guest.service vcc-guest-channel.service; do
+			place=$(systemctl show --property FragmentPath --value "$unit")
+			if [ "$place" = "$units/$unit" ]; then
+				systemctl disable --quiet --now "$unit" || fail "cannot stop $unit (as root?)"
+			elif [ "$unit" != vcc.service ] && [ -n "$place" ]; then
+				packaged=$place
+			fi
+		done
+		domains=$(systemctl list-units --plain --no-legend 'vcc-domain*@*.service' | cut -d ' ' -f 1)
+		[ -z "$domains" ] || echo "uninstall: these keep running, and cannot start again:" "$domains"
+	fi
+	# Without the command, nothing would make the former default the default again before the next boot.
+	if [ -x "$PREFIX/bin/vcc-guest" ] && [ -z "$packaged" ]; then
+		"$PREFIX/bin/vcc-guest" remove >/dev/null ||
+			echo 'uninstall: the default congestion control may still be flood' >&2
+	fi
+}
+
 uninstall_all() {
+	[ -n "$DESTDIR" ] || stop_all
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	installed_policy >"$work/policy.toml"

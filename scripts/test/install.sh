@@ -101,3 +101,16 @@ left=$(find "$DESTDIR" -type f)
 
 complaint=$(VCC=/nowhere scripts/install.sh install 2>&1) && fail 'a missing binary is accepted'
 case $complaint in *'make build'*) ;; *) fail "$complaint" ;; esac
+
+# In place, what is registered with the kernel goes with its command.
+root=$DESTDIR
+in_place() {
+	VCC='' VCC_LAB='' DESTDIR='' PREFIX=$root/prefix SYSCONFDIR=$root/etc scripts/install.sh "$1"
+}
+in_place install
+cat >"$root/prefix/bin/vcc-guest" <<-END
+	#!/bin/sh
+	echo "\$*" >"$root/ran"
+END
+in_place uninstall
+[ "$(cat "$root/ran")" = remove ] || fail 'uninstall leaves the congestion control registered'

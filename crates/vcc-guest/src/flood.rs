@@ -160,6 +160,7 @@ impl Flood {
                 name: format!("tcp_{NAME}"),
                 modules: "/sys/module".into(),
                 modprobe: "modprobe".into(),
+                rmmod: "rmmod".into(),
             },
         })
     }

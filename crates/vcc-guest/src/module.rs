@@ -12,6 +12,7 @@ pub(crate) struct Module {
     /// Where the kernel has its modules.
     pub modules: PathBuf,
     pub modprobe: PathBuf,
+    pub rmmod: PathBuf,
 }
 
 /// How the kernel has it.
@@ -45,14 +46,15 @@ impl Module {
 
     /// An error says why there is none, for a message.
     pub fn load(&self) -> std::result::Result<(), String> {
-        self.modprobe(&[&self.name])
+        self.run(&self.modprobe)
     }
 
     pub fn unload(&self) -> Result<Unloading> {
         if let users @ 1.. = self.users()? {
             return Ok(Unloading::InUse(users));
         }
-        match self.modprobe(&["-r", &self.name]) {
+        // modprobe does not find a module that insmod has loaded.
+        match self.run(&self.rmmod) {
             Ok(()) => Ok(Unloading::Done),
             // A connection was faster.
             Err(_) if self.users()? > 0 => Ok(Unloading::InUse(self.users()?)),
@@ -69,10 +71,10 @@ impl Module {
         })
     }
 
-    fn modprobe(&self, arguments: &[&str]) -> std::result::Result<(), String> {
-        let program = self.modprobe.display();
-        let command = || format!("`{program} {}`", arguments.join(" "));
-        let output = Command::new(&self.modprobe).args(arguments).output();
+    /// Runs the program with the module's name.
+    fn run(&self, program: &Path) -> std::result::Result<(), String> {
+        let command = || format!("`{} {}`", program.display(), self.name);
+        let output = Command::new(program).arg(&self.name).output();
         let output = output.map_err(|e| format!("cannot run {}: {e}", command()))?;
         if output.status.success() {
             return Ok(());

@@ -19,15 +19,17 @@ struct Guest {
     directory: TempDir,
 }
 
-/// `modprobe` of that guest: the module registers the congestion control, and unregisters it.
+/// `modprobe` of that guest: the module registers the congestion control.
 const MODPROBE: &str = r#"#!/bin/sh
 cd "${0%/*}" || exit
 [ -e no-module ] && { echo "FATAL: Module $1 not found in directory /lib/modules/5.4.0" >&2; exit 1; }
-case $1 in
--r) rm -r "modules/$2"; echo reno cubic >available ;;
-*) mkdir "modules/$1"; echo live >"modules/$1/initstate"; echo 0 >"modules/$1/refcnt"
-	echo reno cubic flood >available ;;
-esac
+mkdir "modules/$1"; echo live >"modules/$1/initstate"; echo 0 >"modules/$1/refcnt"
+echo reno cubic flood >available
+"#;
+/// It does not need `modprobe`'s list of modules.
+const RMMOD: &str = r#"#!/bin/sh
+cd "${0%/*}" || exit
+rm -r "modules/$1"; echo reno cubic >available
 "#;
 
 impl Guest {
@@ -45,15 +47,18 @@ impl Guest {
                 name: "tcp_flood".into(),
                 modules: path("modules"),
                 modprobe: path("modprobe"),
+                rmmod: path("rmmod"),
             },
         };
         let guest = Self { flood, directory };
         guest.write("available", "reno cubic\n");
         guest.write("default", "cubic\n");
-        guest.write("modprobe", MODPROBE);
+        for (program, text) in [("modprobe", MODPROBE), ("rmmod", RMMOD)] {
+            guest.write(program, text);
+            let executable = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(guest.path(program), executable).expect("executable");
+        }
         fs::create_dir(guest.path("modules")).expect("a directory");
-        let executable = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(guest.path("modprobe"), executable).expect("executable");
         guest
     }
 

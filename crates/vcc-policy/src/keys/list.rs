@@ -288,7 +288,7 @@ pub static KEYS: &[Key] = &[
         )
     },
     Key {
-        needs: &[Need::Key("police")],
+        needs: &[Need::Key("police"), ENFORCED],
         effect: Some("all connections of its guest together send at most {}bit/s"),
         is_limit: true,
         ..key(
