@@ -229,7 +229,7 @@ impl Connection {
         match self.stream.write_all(&[header.as_slice(), payload].concat()) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(End::refused("answers that it does not read"))
+                Err(End::refused("requests without reading the answers"))
             }
             Err(_) => Err(End::Gone),
         }

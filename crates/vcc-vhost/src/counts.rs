@@ -27,12 +27,15 @@ impl CardCounts {
     /// Each count, and why frames are counted there.
     pub fn reasons(&self) -> [(u64, &'static str); REASONS] {
         [
-            (self.bad_from_guest, "from the guest: invalid descriptors or virtio-net header"),
+            (
+                self.bad_from_guest,
+                "from the guest: an invalid frame, descriptor or virtio-net header",
+            ),
             (
                 self.bad_buffer,
                 "to the guest: its receive buffers are too small or outside its memory",
             ),
-            (self.no_buffer, "to the guest: too many frames wait for its receive buffers"),
+            (self.no_buffer, "to the guest: it takes no more of them for now"),
             (
                 self.not_negotiated,
                 "to the guest: its driver has not negotiated the offload of the frame",

@@ -63,11 +63,11 @@ struct Rings<'session> {
 
 impl Rings<'_> {
     fn is_up(&self, ring: usize) -> bool {
-        self.speak_virtio_1 && self.all[ring].is_up()
+        self.speak_virtio_1 && self.all.get(ring).is_some_and(Ring::is_up)
     }
 
     fn is_started(&self, ring: usize) -> bool {
-        self.speak_virtio_1 && self.all[ring].is_started()
+        self.speak_virtio_1 && self.all.get(ring).is_some_and(Ring::is_started)
     }
 
     fn pairs(&self) -> usize {

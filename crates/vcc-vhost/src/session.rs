@@ -118,6 +118,7 @@ impl Session {
                 let ring = self.ring(number)?;
                 unwatch(ring, watch);
                 let state = [number, ring.stop()].map(u32::to_ne_bytes).concat();
+                self.forget_log_of_stopped();
                 return self.line.answer(&message, &state);
             }
             Request::SetVringEnable => {
@@ -201,7 +202,7 @@ impl Session {
         let number = (said & RING_MASK) as usize;
         let kick = kick.filter(|_| said & NO_FD == 0);
         let without =
-            || format!("ring {number} without kicks: does QEMU's card have ioeventfd=on?");
+            || format!("ring {number} without kicks, which QEMU's card has with ioeventfd=on");
         let kick = kick.ok_or_else(|| End::refused(without()))?;
         let event_idx = self.features.has(feature::EVENT_IDX);
         let ring = self.rings.get_mut(number).ok_or_else(|| no_ring(number))?;
@@ -220,6 +221,7 @@ impl Session {
             ring.enable(false);
         }
         self.features = Features::default();
+        self.forget_log_of_stopped();
     }
 
     /// Before its end: descriptors that the front end has, too, would continue to wake us.

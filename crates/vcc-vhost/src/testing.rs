@@ -298,6 +298,7 @@ impl FrontEnd {
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).expect("a card that listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         FrontEnd { stream }
     }
 

@@ -48,11 +48,12 @@ impl Device {
     }
 
     fn wants_frames(&self, rings: &Rings) -> bool {
-        // The guest has gone. Its peers' acknowledgements still make the port deliver what it promised.
-        if rings.all.is_empty() {
+        let pairs = rings.receiving_pairs();
+        // The guest has gone, is paused or reboots. Its peers' acknowledgements still make the port deliver what
+        // it promised.
+        if pairs == 0 {
             return self.port.held_bytes() > 0;
         }
-        let pairs = rings.receiving_pairs();
         !rings.receiving().all(|pair| self.backlog.is_full_at(pair, pairs))
     }
 

@@ -52,6 +52,14 @@ impl Session {
         (&self.memory.guest, if awaits_log { &mut [] } else { &mut self.rings })
     }
 
+    /// A front end that has stopped all rings shares a new log with the next ones: the one before is not read any
+    /// more.
+    pub(super) fn forget_log_of_stopped(&mut self) {
+        if !self.rings.iter().any(Ring::is_started) {
+            self.log = None;
+        }
+    }
+
     pub(super) fn log_writes(&mut self) -> Result<(), End> {
         let log = self.log.clone().filter(|_| self.is_logging());
         self.memory.log_to(log.as_ref())

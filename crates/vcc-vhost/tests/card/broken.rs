@@ -70,7 +70,9 @@ fn bad_descriptors_are_counted_and_given_back() {
     }
     guest.send(PLAIN, &frame(7));
     assert_eq!(host.sent()[12..], frame(7));
-    host.reports("dropped a frame from the guest: invalid descriptors or virtio-net header");
+    host.reports(
+        "dropped a frame from the guest: an invalid frame, descriptor or virtio-net header",
+    );
     assert_eq!(host.reported_more(), None, "one line for all of them");
 }
 

@@ -70,9 +70,18 @@ impl Follower {
     /// The next message that is not the last one again.
     #[track_caller]
     fn hears_after(&mut self, last: FromHost) -> FromHost {
+        self.hears_after_any(|message| *message == last)
+    }
+
+    #[track_caller]
+    fn hears_after_any(&mut self, are_before: impl Fn(&FromHost) -> bool) -> FromHost {
+        // Renewals come for ever.
+        let until = Instant::now() + PATIENCE;
         loop {
             match self.hears() {
-                again if again == last => {}
+                before if are_before(&before) => {
+                    assert!(Instant::now() < until, "nothing but {before:?}");
+                }
                 next => return next,
             }
         }
@@ -188,12 +197,8 @@ fn a_full_table_is_offline_for_all() {
     let mut guest = Guest::new(2);
     let _front_end = FrontEnd::ready(&guest, &host.socket, USUAL | EVENT_IDX);
     open_connection(&host, &mut guest);
-    loop {
-        match follower.hears() {
-            ONLINE | FromHost::FlowOnline { .. } => {}
-            other => break assert_eq!(other, FromHost::Offline),
-        }
-    }
+    let is_before = |it: &FromHost| matches!(it, &ONLINE | FromHost::FlowOnline { .. });
+    assert_eq!(follower.hears_after_any(is_before), FromHost::Offline);
     assert_eq!(follower.hears(), FromHost::Offline);
 }
 

@@ -120,7 +120,7 @@ fn messages_that_make_no_sense_end_the_connection() {
         }),
         ("0 memory regions", &|end| end.ask(5, &longs(&[0]), &[])),
         ("more than 8 descriptors", &|end| end.ask(5, &nine, &[file.as_raw_fd(); 9])),
-        ("ring 0 without kicks: does QEMU's card have ioeventfd=on?", &|end| {
+        ("ring 0 without kicks, which QEMU's card has with ioeventfd=on", &|end| {
             end.ask(12, &longs(&[1 << 8]), &[])
         }),
         // Before there is memory, a ring lies nowhere.
@@ -213,7 +213,7 @@ fn a_front_end_that_does_not_read_is_not_waited_for() {
     for _ in 0..100_000 {
         front_end.write(&question);
     }
-    host.reports("answers that it does not read");
+    host.reports("requests without reading the answers");
 }
 
 /// The host's network is not reconfigured for each message.

@@ -23,8 +23,13 @@ const LEFT: u32 = 10;
 const MSS: u32 = MSS_BYTES as u32;
 const PAGE_BYTES: u64 = 4096;
 
+/// A machine that stops for a while is no reason to send again.
 fn splitting() -> Port {
-    Port::new(Params::with(|params| params.act = sys::ACT_SPLIT as u8), 64)
+    let params = Params::with(|params| {
+        params.act = sys::ACT_SPLIT as u8;
+        params.rto_min_us = 30_000_000;
+    });
+    Port::new(params, 64)
 }
 
 /// A guest that was promised more than has left.
@@ -348,6 +353,13 @@ fn a_front_end_that_dies_while_it_copies_the_guest_ends_no_promise() {
     assert!(next.is_some(), "it delivers what it promised");
 }
 
+fn share_log(front_end: &mut FrontEnd) -> File {
+    let log = memory_file(PAGE_BYTES);
+    front_end.ask(6, &longs(&[PAGE_BYTES, 0]), &[log.as_raw_fd()]);
+    front_end.answer(8);
+    log
+}
+
 fn begin_log(front_end: &mut FrontEnd, log: &File) {
     front_end.ask(6, &longs(&[PAGE_BYTES, 0]), &[log.as_raw_fd()]);
     front_end.answer(8);
@@ -407,14 +419,46 @@ fn rings_that_start_before_the_log_wait_for_it() {
     host.wire.send(&[&PLAIN[..], &crate::frame(2)].concat()).expect("sent");
     front_end.settle();
     assert_eq!([RECEIVE, SEND].map(|ring| guest.used(ring)), [0, 0]);
-    let log = memory_file(PAGE_BYTES);
-    front_end.ask(6, &longs(&[PAGE_BYTES, 0]), &[log.as_raw_fd()]);
-    front_end.answer(8);
+    let log = share_log(&mut front_end);
     eventually("both", || [RECEIVE, SEND].map(|ring| guest.used(ring)) == [1, 1]);
-    let used_ring = |ring| (guest.start(ring) + USED_AT) / PAGE_BYTES;
-    for page in [used_ring(RECEIVE), used_ring(SEND)] {
+    let [receives, sends] = [RECEIVE, SEND].map(|ring| (guest.start(ring) + USED_AT) / PAGE_BYTES);
+    for page in [receives, sends] {
         assert!(logged(&log).contains(&page), "{:?}", logged(&log));
     }
+
+    // The next rings have another log.
+    let rings = [RECEIVE, SEND].map(|ring| front_end.stop(ring as u32));
+    assert_eq!(rings, [1, 1]);
+    log.write_all_at(&[0; PAGE_BYTES as usize], 0).expect("cleared");
+    for ring in [RECEIVE, SEND] {
+        front_end.start(&guest, ring);
+    }
+    guest.send(PLAIN, &crate::frame(3));
+    front_end.settle();
+    assert_eq!(guest.used(SEND), 1);
+    let next = share_log(&mut front_end);
+    eventually("the frame", || guest.used(SEND) == 2);
+    assert!(logged(&next).contains(&sends) && logged(&log).is_empty());
+}
+
+/// A front end that was started again while it copies the guest's memory.
+#[test]
+fn what_was_promised_is_delivered_while_the_log_is_awaited() {
+    let Leaving { from, mut guest, front_end } = Leaving::new();
+    drop(front_end);
+    from.reports("the virtual machine has gone");
+    let mut again = FrontEnd::connect(&from.socket);
+    again.moves();
+    again.set_up(&guest, USUAL | LOG_ALL);
+    let before = guest.used(RECEIVE);
+    let ack = Packet { ack: GUEST_SEQ + LEFT * MSS, ..to_guest() };
+    from.wire.send(&plain(&ack)).expect("sent");
+    assert_eq!(seq(&from.sent()), GUEST_SEQ + LEFT * MSS);
+    again.settle();
+    assert_eq!(guest.used(RECEIVE), before);
+    share_log(&mut again);
+    guest.send(PLAIN, &from_guest().frame());
+    eventually("what has waited", || guest.used(RECEIVE) > before);
 }
 
 /// VHOST_USER_SEND_RARP.

@@ -215,8 +215,8 @@ fn it_ends_with_either_wire() {
         drop(other);
         let (wire, gone): (Box<dyn Wire>, Box<dyn Wire>) = (Box::new(wire), Box::new(NoWire(gone)));
         let (guest, fabric) = if guest_is_gone { (gone, wire) } else { (wire, gone) };
-        let ends = Ends::between(port(), guest, fabric);
         end.send(&[&[0; HEADER_BYTES][..], &frame(1)].concat()).expect("sent");
+        let ends = Ends::between(port(), guest, fabric);
         let error = ends.ended().expect_err("no wire");
         assert!(matches!(error, Error::DetourGone(_)), "{error}");
     }

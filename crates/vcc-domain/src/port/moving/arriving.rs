@@ -48,7 +48,8 @@ impl Port {
         let mut with_it = self.clone();
         with_it.core.note_time(now_ns);
         let arrived = with_it.take_all(&state, &fields, &mut frames)?;
-        let brings = state.ended.len() + with_it.promises_due();
+        // Ends have heard of those that were ended.
+        let brings = with_it.promises_due().saturating_sub(self.promises_due());
         if with_it.split.lacks_ledger() && brings > 0 {
             return Err(CannotTakeOver::NoLedger(brings));
         }
