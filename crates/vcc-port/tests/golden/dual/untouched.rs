@@ -57,7 +57,8 @@ impl DualRun {
         }
     }
 
-    /// The flow of a first fragment learns of it, at some time of the run.
+    /// The flow of a first fragment learns of it, at some time of the run; unless a timer holds it, on a CPU that
+    /// has been descheduled.
     fn learn_of_fragment(&mut self, frame: &[u8], mut during_us: RangeInclusive<u64>) {
         let Some(whole) = as_if_whole(frame) else { return };
         let Ok(parsed) = Parsed::parse(&whole, 0) else { return };
@@ -71,6 +72,9 @@ impl DualRun {
             (state, releases)
         };
         let equal = |state: &FlowState| state::bytes(state) == state::bytes(&kernel);
+        if equal(&before) {
+            return;
+        }
         let found = during_us.find_map(|now_us| Some(learn(now_us)).filter(|(it, _)| equal(it)));
         let (state, releases) = found.unwrap_or_else(|| {
             panic!("{}", state::differences(&kernel, &learn(*during_us.end()).0))
