@@ -75,9 +75,8 @@ impl DomainPort {
     }
 
     fn from_answer(name: &str, answer: io::Result<Vec<u8>>) -> Self {
-        let status = answer.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
-        let status =
-            status.map_err(|error| format!("cannot read the status of its `vcc domain`: {error}"));
+        let status = status_of(answer)
+            .map_err(|error| format!("cannot read the status of its `vcc domain`: {error}"));
         Self { name: name.to_owned(), status }
     }
 
@@ -105,8 +104,7 @@ impl DomainPort {
     /// One of its flows, as of now.
     pub(crate) fn flow(&self, id: &FlowId) -> Result<Option<Flow>, Error> {
         let Some(answer) = ask_status(&self.name, Some(key_of(id))) else { return Ok(None) };
-        let status = answer.and_then(|bytes| Status::from_bytes(&bytes).map_err(foreign));
-        let status = status.map_err(|error| failed("read", &self.name, &error))?;
+        let status = status_of(answer).map_err(|error| failed("read", &self.name, &error))?;
         Ok(status.flows.first().map(flow))
     }
 
@@ -180,6 +178,10 @@ fn ask_status(tap: &str, flow: Option<FlowKey>) -> Option<io::Result<Vec<u8>>> {
         }
         Err(_) => None,
     }
+}
+
+fn status_of(answer: io::Result<Vec<u8>>) -> io::Result<Status> {
+    Status::from_bytes(&answer?).map_err(foreign)
 }
 
 /// Waits for the answer until `patience` is over.
